@@ -1,0 +1,28 @@
+"""repcap: how many near-orthogonal directions fit into a language model's latent space.
+
+The names below are imported when they are first used, so `import repcap` loads neither torch nor anything else heavy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from repcap._version import __version__
+
+_PUBLIC: dict[str, str] = {}
+"""Public name -> module that defines it."""
+
+__all__ = ["__version__", *_PUBLIC]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        value = getattr(import_module(_PUBLIC[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'repcap' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PUBLIC])

@@ -1,0 +1,122 @@
+"""What the verbs share: options, where output goes, progress bars, one way to print a result.
+
+Results go to stdout; progress, notes and warnings to stderr, so that `--json | jq` always works.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from repcap.cli import settings
+from repcap.matrix import ProgressFn
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:N or mps.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Same seed, same numbers.")]
+MatrixOption = Annotated[
+    str, typer.Option("--matrix", help="embedding, unembedding, both, or a tensor name (see repcap inspect).")
+]
+
+
+def stdout() -> Console:
+    """Console for results. Made anew at each call, so that redirected streams and NO_COLOR are seen."""
+    return Console(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def stderr() -> Console:
+    """Console for progress, notes and warnings."""
+    return Console(file=sys.stderr, highlight=False)
+
+
+def note(message: str) -> None:
+    """A line for the reader on stderr; silent under --quiet."""
+    if not settings.current.quiet:
+        stderr().print(message, style="dim", markup=False)
+
+
+def warn(message: str) -> None:
+    """A warning on stderr; silent under --quiet."""
+    if not settings.current.quiet:
+        stderr().print(f"warning: {message}", style="yellow", markup=False)
+
+
+def jsonable(value: Any) -> Any:
+    """`value` with NaN and infinities as null, which is what strict JSON readers accept."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [jsonable(item) for item in value]
+    if hasattr(value, "to_dict"):
+        return jsonable(value.to_dict())
+    if hasattr(value, "tolist"):
+        return jsonable(value.tolist())
+    return value
+
+
+def print_json(value: Any) -> None:
+    """Strict JSON on stdout, UTF-8, indented."""
+    sys.stdout.write(json.dumps(jsonable(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def new_table(title: str | None = None, *columns: str) -> Table:
+    """A table in the house style; columns that start with `>` are right-aligned."""
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column.removeprefix(">"), justify="right" if column.startswith(">") else "left")
+    return table
+
+
+class _Rate(ProgressColumn):
+    """Units a second, with k/M/G."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self.unit = unit
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        if not speed:
+            return Text("")
+        for scale, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+            if speed >= scale:
+                return Text(f"{speed / scale:.1f} {letter}{self.unit}/s")
+        return Text(f"{speed:.0f} {self.unit}/s")
+
+
+@contextmanager
+def progress(label: str, unit: str = "rows") -> Iterator[ProgressFn]:
+    """A progress bar on stderr with rate and time left, as a function of (done, total).
+
+    Shown only on a terminal and without --quiet; it goes away when the block ends.
+    """
+    console = stderr()
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.percentage:>3.0f}%"),
+        _Rate(unit),
+        TimeRemainingColumn(compact=True),
+        console=console,
+        transient=True,
+        disable=settings.current.quiet or not console.is_terminal,
+    )
+    with bar:
+        task = bar.add_task(label, total=None)
+
+        def update(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield update

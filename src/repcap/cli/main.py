@@ -1,0 +1,144 @@
+"""The command line: finds the verb, imports that verb alone, and turns errors into one line.
+
+Verbs are data (`VERBS`). A verb's module is imported only when that verb is called, so `repcap --help` never loads
+torch. A module offers either `command` (a function with typer annotations) or `app` (a typer.Typer of sub-verbs).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from repcap._version import __version__
+from repcap.cli import settings
+from repcap.errors import RepcapError
+
+
+class Verb(NamedTuple):
+    module: str
+    help: str
+    panel: str
+
+
+MEASURE, LAWS, PACKING, MANY = "Measure a model", "Laws and bounds", "Pack lines", "Many models"
+
+VERBS: dict[str, Verb] = {}
+"""Verb -> where it lives. The order is the order in --help."""
+
+FLAGS = {"--debug": "debug", "--quiet": "quiet", "-q": "quiet"}
+"""Taken out of the arguments wherever they stand, so that they need not come before the verb."""
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"repcap {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it, exit.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars, no notes.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Measure how many near-orthogonal directions fit into a language model's latent space."""
+
+
+def _stub(help_line: str) -> Callable[[], None]:
+    def stub() -> None:
+        raise AssertionError("a stub only stands in --help")
+
+    stub.__doc__ = help_line
+    return stub
+
+
+def build_app(verbs: Sequence[str] | None = None) -> typer.Typer:
+    """The typer app in which the named verbs are real and the others are lines of --help (None: all are real)."""
+    app = typer.Typer(
+        name="repcap",
+        no_args_is_help=True,
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    for name, verb in VERBS.items():
+        if verbs is not None and name not in verbs:
+            app.command(name, rich_help_panel=verb.panel, help=verb.help)(_stub(verb.help))
+            continue
+        module = import_module(verb.module)
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name, rich_help_panel=verb.panel, short_help=verb.help)
+        else:
+            app.command(name, rich_help_panel=verb.panel, short_help=verb.help)(module.command)
+    return app
+
+
+def _without_flags(argv: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    for position, word in enumerate(argv):
+        if word == "--":
+            return kept + list(argv[position:])
+        if word in FLAGS:
+            setattr(settings.current, FLAGS[word], True)
+        else:
+            kept.append(word)
+    return kept
+
+
+def _fail(message: str, code: int) -> int:
+    # One line, whatever a library put into its message.
+    sys.stderr.write(f"repcap: error: {' '.join(message.split())}\n")
+    return code
+
+
+def _explain(error: BaseException, verb: str | None) -> int:
+    """Print one line for `error` and return the exit code."""
+    if isinstance(error, RepcapError):
+        return _fail(str(error), error.exit_code)
+    if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # click's own, from whichever click typer uses
+        hint = f"repcap {verb} --help" if verb else "repcap --help"
+        message: str = error.format_message()
+        return _fail(f"{message.rstrip('.')}; see {hint}", 2) if message else 2
+    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
+        return _fail("interrupted", 130)
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{where}{error.strerror or error}", 2)
+    if isinstance(error, MemoryError):
+        return _fail("out of memory; try a smaller --block-rows", 2)
+    return _fail(f"internal error: {type(error).__name__}: {error}; run again with --debug and report it", 1)
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run the command line on `argv` (without the program's name) and return the exit code."""
+    settings.reset()
+    args = _without_flags(argv)
+    verb = next((word for word in args if not word.startswith("-")), None)
+    completing = "_REPCAP_COMPLETE" in os.environ
+    try:
+        app = build_app(None if completing else [verb] if verb in VERBS else [])
+        code = app(args or ["--help"], prog_name="repcap", standalone_mode=completing)
+        return int(code) if isinstance(code, int) else 0
+    except BrokenPipeError:
+        # The reader went away (`repcap ... | head`): that is no error of ours, and Python must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 1
+    except BaseException as error:
+        if settings.current.debug:
+            raise
+        return _explain(error, verb if verb in VERBS else None)
+
+
+def entry() -> Any:
+    """Console script."""
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,64 @@
+"""The exception tree of repcap.
+
+::
+
+    RepcapError                 exit code 2 on the command line, one line, no traceback
+    ├── DomainError             a number is outside the domain of a formula (also a ValueError)
+    ├── InputError              an argument, option or file of ours is unusable (also a ValueError)
+    ├── SourceError             a checkpoint cannot be read, or does not hold what was asked for
+    │   ├── MatrixNotFound      no such tensor; the message lists what could be measured
+    │   ├── UnsafeFileError     the file asks for code to be run, or points outside its directory
+    │   └── RemoteError         the Hub or a server refused, failed or lied
+    ├── VectorsError            the rows have no usable geometry (empty, one row, wrong rank, complex ...)
+    ├── StoreError              a result store cannot be opened, or is of another schema
+    └── MissingExtraError       an optional dependency is missing; the message is the pip line
+
+Every message is one line that says what is wrong, where, and what to do.
+"""
+
+from __future__ import annotations
+
+
+class RepcapError(Exception):
+    """Base of everything that repcap raises on purpose."""
+
+    exit_code = 2
+
+
+class DomainError(RepcapError, ValueError):
+    """A number is outside the domain of a formula. The message names the value and the domain."""
+
+
+class InputError(RepcapError, ValueError):
+    """An argument, an option or a small input file (CSV, YAML, list) is unusable."""
+
+
+class SourceError(RepcapError):
+    """A source cannot be read, or does not hold what was asked for."""
+
+
+class MatrixNotFound(SourceError, LookupError):
+    """The source holds no matrix of that name or role."""
+
+
+class UnsafeFileError(SourceError):
+    """The file would run code, or its index points outside its directory."""
+
+
+class RemoteError(SourceError):
+    """The Hub or a server refused, failed, or answered something that cannot be trusted."""
+
+
+class VectorsError(RepcapError, ValueError):
+    """The vectors have no usable geometry: empty, a single row, wrong rank or dtype, all rows zero."""
+
+
+class StoreError(RepcapError):
+    """A result store cannot be opened, is damaged, or has another schema version."""
+
+
+class MissingExtraError(RepcapError, ImportError):
+    """An optional dependency is missing."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional package: pip install 'repcap[{extra}]'")

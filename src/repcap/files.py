@@ -1,0 +1,58 @@
+"""Files that are whole or absent: written to a temporary name in the same directory, then renamed."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from repcap.errors import InputError
+
+
+@contextmanager
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; rename it onto `path` when the block ends without an error.
+
+    The reader of `path` sees the old file or the whole new one, never a part. On an error the temporary file is
+    removed and `path` is untouched.
+
+    Raises
+    ------
+    InputError
+        if the directory of `path` does not exist or cannot be written.
+    """
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=f"{target.suffix}", dir=target.parent)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f"cannot write {target}: {reason}; give a path in a directory that exists") from error
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        # mkstemp makes the file private; give it what an ordinary new file would have.
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        yield temporary
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write `text` to `path` atomically, as UTF-8."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: str | os.PathLike[str], value: Any) -> None:
+    """Write `value` to `path` atomically, as indented JSON."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")

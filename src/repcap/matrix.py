@@ -1,0 +1,133 @@
+"""The one thing that passes from sources to geometry: a matrix that is read in blocks of rows.
+
+A source never hands out the whole matrix. It hands out a `Matrix`, whose `read(start, stop)` gives those rows as a
+torch tensor on the cpu, in the stored precision where torch has it (float64, float32, float16, bfloat16) or
+dequantised to float32 (GGUF blocks, fp8 with its scales). Geometry knows only this.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import torch
+
+ProgressFn = Callable[[int, int], None]
+"""Called with (done, total) as work goes on; the library never prints."""
+
+
+class Tokens(Protocol):
+    """Row index -> token text."""
+
+    @property
+    def count(self) -> int:
+        """Number of ids that the tokenizer knows: rows at or beyond it are padding."""
+
+    def text(self, index: int) -> str | None:
+        """Text of the token with this id as a reader would write it, or None beyond the tokenizer."""
+
+
+@dataclasses.dataclass(frozen=True)
+class MatrixInfo:
+    """What is known of a matrix before a row is read."""
+
+    source: str
+    """The source as the user gave it."""
+    name: str
+    """Tensor name in the source, or the role where it has none."""
+    count: int
+    """Rows, n."""
+    dim: int
+    """Columns, d."""
+    dtype: str
+    """Stored dtype: `float32`, `bfloat16`, `float8_e4m3fn`, `Q8_0` ..."""
+    role: str = "matrix"
+    """`embedding`, `unembedding`, `decoder` (SAE dictionary) or `matrix`."""
+    tied: bool | None = None
+    """Whether embedding and unembedding share one matrix; None where that is not known."""
+    evidence: str = ""
+    """What decided role and tying, in words."""
+    revision: str | None = None
+    """Commit of the source on the Hub, or None."""
+    warnings: tuple[str, ...] = ()
+    """What the user should know about the file: config and tensors disagree, truncated, ..."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+class Matrix(ABC):
+    """Rows that are read in blocks. Subclasses implement `read`, and `take` where they can do better."""
+
+    info: MatrixInfo
+    tokens: Tokens | None = None
+    bytes_read: int = 0
+    """Bytes taken from disk or network so far, in the stored encoding."""
+    contiguous: bool = False
+    """True where scattered rows are dear (a remote file): samples should then be taken in blocks."""
+
+    @property
+    def count(self) -> int:
+        return self.info.count
+
+    @property
+    def dim(self) -> int:
+        return self.info.dim
+
+    @abstractmethod
+    def read(self, start: int, stop: int) -> torch.Tensor:
+        """Rows start..stop-1, shape (stop - start, d), on the cpu, floating dtype. 0 <= start < stop <= n."""
+
+    def take(self, indices: Sequence[int]) -> torch.Tensor:
+        """The rows with these indices, in their order, shape (len(indices), d)."""
+        import torch
+
+        if not len(indices):
+            return torch.empty((0, self.dim))
+        return torch.cat([self.read(int(i), int(i) + 1) for i in indices])
+
+    def blocks(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, torch.Tensor]]:
+        """Yield (first row, block) over start..stop-1 without a gap; the last block may be shorter."""
+        end = self.count if stop is None else stop
+        for first in range(start, end, rows):
+            yield first, self.read(first, min(first + rows, end))
+
+    def close(self) -> None:  # noqa: B027 - a matrix in memory has nothing to release
+        """Release files and maps. Reading afterwards is an error."""
+
+    def __enter__(self) -> Matrix:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class TensorMatrix(Matrix):
+    """A matrix over a tensor that is in memory already; nothing is copied.
+
+    tensor: shape (n, d), floating dtype, any device (blocks are moved to the cpu as they are read).
+    """
+
+    contiguous = False
+
+    def __init__(self, tensor: torch.Tensor, info: MatrixInfo | None = None, tokens: Tokens | None = None) -> None:
+        self._tensor = tensor.detach()
+        n, d = tensor.shape
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        self.info = info or MatrixInfo(source="tensor", name="matrix", count=n, dim=d, dtype=dtype)
+        self.tokens = tokens
+
+    def read(self, start: int, stop: int) -> torch.Tensor:
+        block = self._tensor[start:stop]
+        self.bytes_read += block.numel() * block.element_size()
+        return block.to("cpu")
+
+    def take(self, indices: Sequence[int]) -> torch.Tensor:
+        import torch
+
+        chosen = self._tensor[torch.as_tensor(list(indices), dtype=torch.long, device=self._tensor.device)]
+        self.bytes_read += chosen.numel() * chosen.element_size()
+        return chosen.to("cpu")

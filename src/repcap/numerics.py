@@ -1,0 +1,106 @@
+"""What every part needs to agree on: devices, dtypes, block sizes, seeds, and how to print a power of ten.
+
+Nothing here imports torch when the module is imported: the laws and the command line start without it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING
+
+from repcap.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+Z_DEFAULT = 2.0
+"""epsilon = mean + z std; the published convention is z = 2."""
+
+CLASS_HIGH = 0.2
+CLASS_LOW = 0.1
+"""Published class borders on epsilon. They do not depend on d: see docs/footguns.md."""
+
+LN10 = math.log(10.0)
+
+
+def epsilon_class(epsilon: float) -> str:
+    """Class of a matrix: `high` (epsilon > 0.2, the paper's Class 1), `low` (< 0.1, Class 2), else `between`."""
+    if epsilon > CLASS_HIGH:
+        return "high"
+    return "low" if epsilon < CLASS_LOW else "between"
+
+
+def format_power(log10: float | None, digits: int = 3) -> str:
+    """A number given by its log10, for people: `3.99e7`, `139`, `10^23.3`; `none` for None, `unbounded` for inf.
+
+    >>> format_power(7.6010), format_power(2.1430), format_power(23.317), format_power(float("inf"))
+    ('3.99e7', '139', '10^23.32', 'unbounded')
+    """
+    if log10 is None:
+        return "none"
+    if math.isnan(log10):
+        return "undefined"
+    if math.isinf(log10):
+        return "unbounded" if log10 > 0 else "0"
+    if log10 < 5:
+        return f"{10.0**log10:.{digits}g}" if log10 < digits else f"{10.0**log10:.0f}"
+    if log10 >= 16:
+        return f"10^{log10:.2f}"
+    exponent = math.floor(log10)
+    mantissa = f"{10.0 ** (log10 - exponent):.{digits - 1}f}"
+    if float(mantissa) >= 10.0:  # 9.996 rounds up into the next power
+        exponent, mantissa = exponent + 1, f"{1.0:.{digits - 1}f}"
+    return f"{mantissa}e{exponent}"
+
+
+def power(log10: float | None) -> float | None:
+    """10 ** log10, or None where that is no finite float64 (so that it survives JSON)."""
+    if log10 is None or math.isnan(log10) or log10 > 308.0:
+        return None
+    return float(10.0**log10)
+
+
+def resolve_device(device: str | torch.device = "auto") -> torch.device:
+    """The torch device for `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
+
+    `auto` takes cuda if there is one, else mps, else cpu.
+
+    Raises
+    ------
+    InputError
+        if torch does not know the device or this machine does not have it.
+    """
+    import torch
+
+    if isinstance(device, str) and device == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+    except RuntimeError as error:
+        raise InputError(f"unknown device {device!r}: use auto, cpu, cuda, cuda:N or mps") from error
+    present = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available() and (chosen.index or 0) < torch.cuda.device_count(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if not present.get(chosen.type, False):
+        raise InputError(f"device {str(device)!r} is not available on this machine: use --device auto or cpu")
+    return chosen
+
+
+def accumulator_device(device: torch.device) -> torch.device:
+    """Where float64 sums live: on the device itself, or on the cpu for mps, which has no float64."""
+    import torch
+
+    return torch.device("cpu") if device.type == "mps" else device
+
+
+def cpu_count() -> int:
+    """Processors that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS, Windows
+        return os.cpu_count() or 1

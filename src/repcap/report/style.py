@@ -1,0 +1,90 @@
+"""How figures look, in one place: colours that stay apart for colour-blind readers, sizes, fonts, file formats."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from repcap.errors import InputError, MissingExtraError
+from repcap.files import atomic_path
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's palette (2008): tells its colours apart under every common colour blindness.
+BLUE, ORANGE, GREEN, PINK = "#0072B2", "#E69F00", "#009E73", "#CC79A7"
+SKY, VERMILION, YELLOW, GREY = "#56B4E9", "#D55E00", "#F0E442", "#6E6E6E"
+CYCLE = (BLUE, ORANGE, GREEN, PINK, VERMILION, SKY, GREY, YELLOW)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+CLASS_COLOURS = {"low": BLUE, "between": ORANGE, "high": VERMILION}
+
+_RC: dict[str, Any] = {
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 9,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 4.5,
+    "font.size": 9,
+    "figure.dpi": 120,
+    "savefig.dpi": 200,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "repcap",  # the same figure gives the same file
+    "pdf.fonttype": 42,
+}
+
+SIZES = {"column": (3.5, 2.7), "page": (7.2, 4.2), "wide": (7.2, 2.9), "tall": (7.2, 6.4)}
+"""Inches."""
+
+
+@contextmanager
+def figure(size: str = "page", rows: int = 1, columns: int = 1, **options: Any) -> Iterator[tuple[Figure, Any]]:
+    """Yield (figure, axes) of matplotlib in the house style, without a window or global state.
+
+    Raises
+    ------
+    MissingExtraError
+        if matplotlib is not installed.
+    """
+    try:
+        import matplotlib as mpl
+        from cycler import cycler
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError("drawing a figure", "plots") from error
+    with mpl.rc_context({**_RC, "axes.prop_cycle": cycler(color=list(CYCLE))}):
+        drawn = Figure(figsize=SIZES[size], layout="constrained")
+        yield drawn, drawn.subplots(rows, columns, **options)
+
+
+def save(drawn: Figure, path: str | os.PathLike[str], formats: Sequence[str] = ()) -> list[Path]:
+    """Write a figure atomically and return the paths.
+
+    With `formats` (`png`, `svg`, `pdf`) the suffix of `path` is replaced by each; without, it chooses the format.
+    Call it inside the `with figure(...)` block, where the style is in force.
+    """
+    target = Path(path)
+    suffixes = [f".{name}" for name in formats] or [target.suffix or ".png"]
+    written = []
+    for suffix in suffixes:
+        if suffix not in (".png", ".svg", ".pdf"):
+            raise InputError(f"cannot draw {target.with_suffix(suffix)}: use a name that ends in .png, .svg or .pdf")
+        # No date in the file, so that the same figure gives the same bytes.
+        metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
+        with atomic_path(target.with_suffix(suffix)) as temporary:
+            drawn.savefig(temporary, format=suffix[1:], metadata=metadata)
+        written.append(target.with_suffix(suffix))
+    return written

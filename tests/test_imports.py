@@ -1,0 +1,26 @@
+"""What starting up may load."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("torch", "ray", "transformers", "matplotlib", "plotly", "gguf", "huggingface_hub")
+
+
+def loaded_by(code: str) -> set[str]:
+    program = f"{code}\nimport sys\nsys.stderr.write(' '.join(m for m in {HEAVY!r} if m in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("code", ["import repcap", "import repcap; dir(repcap)", "import repcap.cli.main"])
+def test_import_loads_nothing_heavy(code):
+    assert loaded_by(code) == set()
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["--version"]])
+def test_command_line_starts_without_torch(argv):
+    assert loaded_by(f"from repcap.cli.main import run; run({argv!r})") == set()
