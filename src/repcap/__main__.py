@@ -1,0 +1,5 @@
+"""`python -m repcap`."""
+
+from repcap.cli.main import entry
+
+entry()
