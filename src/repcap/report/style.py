@@ -51,8 +51,12 @@ SIZES = {"column": (3.5, 2.7), "page": (7.2, 4.2), "wide": (7.2, 2.9), "tall": (
 
 
 @contextmanager
-def figure(size: str = "page", rows: int = 1, columns: int = 1, **options: Any) -> Iterator[tuple[Figure, Any]]:
+def figure(
+    size: str | tuple[float, float] = "page", rows: int = 1, columns: int = 1, **options: Any
+) -> Iterator[tuple[Figure, Any]]:
     """Yield (figure, axes) of matplotlib in the house style, without a window or global state.
+
+    `size` is a name in SIZES or (width, height) in inches.
 
     Raises
     ------
@@ -65,8 +69,9 @@ def figure(size: str = "page", rows: int = 1, columns: int = 1, **options: Any) 
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingExtraError("drawing a figure", "plots") from error
-    with mpl.rc_context({**_RC, "axes.prop_cycle": cycler(color=list(CYCLE))}):
-        drawn = Figure(figsize=SIZES[size], layout="constrained")
+    settings: Any = {**_RC, "axes.prop_cycle": cycler(color=list(CYCLE))}
+    with mpl.rc_context(settings):
+        drawn = Figure(figsize=SIZES[size] if isinstance(size, str) else size, layout="constrained")
         yield drawn, drawn.subplots(rows, columns, **options)
 
 
