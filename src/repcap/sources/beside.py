@@ -1,0 +1,45 @@
+"""What lies beside local weights: `config.json` (or `params.json`) and a tokenizer."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+from repcap.sources.tokens import VocabTokens, find_tokens
+
+MAX_JSON = 64 << 20
+"""A configuration or an index is never larger."""
+
+
+class Folder:
+    """Configuration and tokenizer of a directory, read when asked for. Damaged ones are warnings, not errors."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.warnings: list[str] = []
+
+    @functools.cached_property
+    def config(self) -> dict[str, Any]:
+        for name in ("config.json", "params.json", "cfg.json"):
+            path = self.path / name
+            if not path.is_file():
+                continue
+            try:
+                if path.stat().st_size > MAX_JSON:
+                    raise ValueError("too large")
+                found = json.loads(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError, RecursionError) as error:
+                self.warnings.append(f"{name} cannot be read ({error}): tying is judged without it")
+                continue
+            if isinstance(found, dict):
+                return found
+            self.warnings.append(f"{name} holds no JSON object: tying is judged without it")
+        return {}
+
+    @functools.cached_property
+    def tokens(self) -> VocabTokens | None:
+        found, warnings = find_tokens(self.path)
+        self.warnings.extend(warnings)
+        return found

@@ -1,0 +1,118 @@
+"""The interface that every kind of checkpoint shares: directories, single files, modules in memory, the Hub."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from repcap.errors import MatrixNotFound, VectorsError
+from repcap.matrix import Matrix, Tokens
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorEntry:
+    """One tensor as the header describes it. Nothing has been read yet."""
+
+    name: str
+    """Name in the file, untouched."""
+    shape: tuple[int, ...]
+    """Logical shape, row-major (GGUF's reversed dims are turned round already)."""
+    dtype: str
+    """Canonical dtype (torch's name), or the quantisation's own name: `Q8_0`, `MXFP4` ..."""
+    file: str
+    """File that holds it, relative to the source; empty for a tensor in memory."""
+
+    @property
+    def is_matrix(self) -> bool:
+        return len(self.shape) == 2 and min(self.shape) > 0
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+
+class Checkpoint(ABC):
+    """Named tensors, a configuration and a tokenizer. `sources.select` needs nothing else.
+
+    A checkpoint is opened by reading headers only, so it costs kilobytes whatever its size.
+    """
+
+    spec: str
+    """The source as the user gave it."""
+    format: str = "unknown"
+    """`safetensors`, `gguf`, `pytorch`, `consolidated`, `npy`, `npz`, `module`, `tensor`."""
+    revision: str | None = None
+    """Commit on the Hub, or None."""
+    complete: bool = True
+    """False where this is known to be a part of a checkpoint: a missing tensor then proves nothing."""
+    remote: bool = False
+    """True where reading costs network: values are then compared in samples only."""
+    warnings: tuple[str, ...] = ()
+    """What the user should know about the files themselves (truncated, shard missing, index wrong)."""
+
+    @abstractmethod
+    def tensors(self) -> dict[str, TensorEntry]:
+        """Every tensor by its name, from headers only."""
+
+    def config(self) -> dict[str, Any]:
+        """The model's configuration (`config.json`, `params.json`, GGUF metadata), {} where there is none."""
+        return {}
+
+    def tokens(self) -> Tokens | None:
+        """The tokenizer's id -> text, or None where there is none."""
+        return None
+
+    @abstractmethod
+    def open(self, name: str) -> Matrix:
+        """The tensor `name` as rows, role `matrix`, in its stored values: fp8 without scales, integers as floats.
+
+        A scalar or a vector is one row. Companion scales are applied by `sources.select`, not here.
+
+        Raises
+        ------
+        MatrixNotFound
+            if there is no such tensor.
+        SourceError
+            if its bytes cannot be read (missing shard, truncated file, dtype that cannot be decoded).
+        VectorsError
+            if it has more than two dimensions, or is complex or boolean.
+        """
+
+    def same_storage(self, left: str, right: str) -> bool:
+        """Whether two tensors are one piece of memory (modules, torch files)."""
+        return False
+
+    def small(self, name: str) -> torch.Tensor:
+        """A whole small tensor (scales), in its own shape, in float32 or wider."""
+        entry = self.entry(name)
+        flat = TensorEntry(entry.name, as_rows(entry.shape, entry.name), entry.dtype, entry.file)
+        with self.open(name) as matrix:
+            return matrix.read(0, flat.shape[0]).reshape(entry.shape)
+
+    def entry(self, name: str) -> TensorEntry:
+        """The header entry of `name`; MatrixNotFound where there is none."""
+        found = self.tensors().get(name)
+        if found is None:
+            raise MatrixNotFound(f"{self.spec} holds no tensor {name!r}; see repcap inspect {self.spec}")
+        return found
+
+
+def as_rows(shape: tuple[int, ...], where: str) -> tuple[int, int]:
+    """(rows, columns) of a tensor of this shape; scalars and vectors are one row.
+
+    Raises
+    ------
+    VectorsError
+        if it has more than two dimensions.
+    """
+    if len(shape) > 2:
+        dims = " x ".join(map(str, shape))
+        raise VectorsError(f"{where} has {len(shape)} dimensions ({dims}): give a matrix, one vector a row")
+    if len(shape) == 2:
+        return shape[0], shape[1]
+    return 1, shape[0] if shape else 1

@@ -1,0 +1,146 @@
+"""Which tensor is the token embedding, which the unembedding, which an SAE's decoder: one table, by family.
+
+Names stand without `.weight`. A name that starts with `*.` also matches bare and under any single component
+(`*.embeddings.word_embeddings` matches `embeddings.word_embeddings` and `roberta.embeddings.word_embeddings`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+
+@dataclasses.dataclass(frozen=True)
+class Family:
+    """Names of one family, the likeliest first."""
+
+    name: str
+    embedding: tuple[str, ...]
+    unembedding: tuple[str, ...] = ()
+    """Empty: the family is always tied."""
+    columns: tuple[str, ...] = ()
+    """Those of the names above that keep one vector a column, (d, n)."""
+
+
+FAMILIES: tuple[Family, ...] = (
+    Family("llama", ("model.embed_tokens",), ("lm_head", "model.lm_head")),
+    Family(
+        "multimodal",
+        (
+            "language_model.model.embed_tokens",
+            "model.language_model.embed_tokens",
+            "model.language_model.model.embed_tokens",
+            "language_model.embed_tokens",
+            "model.text_model.embed_tokens",
+            "text_model.embed_tokens",
+            "llm.model.embed_tokens",
+            "thinker.model.embed_tokens",
+            "language_model.model.tok_embeddings",
+            "language_model.transformer.wte",
+        ),
+        (
+            "lm_head",
+            "language_model.lm_head",
+            "model.language_model.lm_head",
+            "llm.lm_head",
+            "thinker.lm_head",
+            "language_model.output",
+        ),
+    ),
+    Family("gpt2", ("transformer.wte", "wte"), ("lm_head",)),
+    Family("phi-old", ("transformer.embd.wte", "layers.0.wte"), ("lm_head.linear", "layers.-1.linear")),
+    Family("gpt-neox", ("gpt_neox.embed_in", "embed_in"), ("embed_out",)),
+    Family("opt", ("model.decoder.embed_tokens", "decoder.embed_tokens"), ("lm_head", "proj_out")),
+    Family("bloom", ("transformer.word_embeddings", "word_embeddings"), ("lm_head",)),
+    Family(
+        "t5",
+        ("shared", "model.shared", "encoder.embed_tokens", "model.encoder.embed_tokens", "transformer.shared"),
+        ("lm_head",),
+    ),
+    Family(
+        "bert",
+        ("*.embeddings.word_embeddings", "*.embeddings.tok_embeddings", "embeddings.token_embedding"),
+        (
+            "cls.predictions.decoder",
+            "lm_head.decoder",
+            "vocab_projector",
+            "predictions.decoder",
+            "generator_lm_head",
+            "decoder",
+        ),
+    ),
+    Family("clip", ("text_model.embeddings.token_embedding", "*.text_model.embeddings.token_embedding")),
+    Family("mamba", ("backbone.embeddings", "backbone.embedding"), ("lm_head",)),
+    Family("rwkv", ("rwkv.embeddings", "emb", "model.embeddings"), ("head", "lm_head")),
+    Family("chatglm", ("transformer.embedding.word_embeddings",), ("transformer.output_layer",)),
+    Family("internlm2", ("model.tok_embeddings",), ("output", "lm_head")),
+    Family("openelm", ("transformer.token_embeddings",), ("lm_head",)),
+    Family(
+        "megatron",
+        ("language_model.embedding.word_embeddings", "embedding.word_embeddings"),
+        ("word_embeddings_for_head", "language_model.output_layer", "output_layer", "lm_head"),
+    ),
+    Family("bailing", ("model.word_embeddings",), ("lm_head",)),
+    Family("llada", ("model.transformer.wte",), ("model.transformer.ff_out",)),
+    Family("consolidated", ("tok_embeddings",), ("output",)),
+    Family("gguf", ("token_embd",), ("output",)),
+    Family("transformer-lens", ("embed.W_E",), ("unembed.W_U",), columns=("unembed.W_U",)),
+    Family("base", ("embed_tokens", "text_model.model.embed_tokens", "tok_embeddings.tok_embeddings"), ("lm_head",)),
+)
+"""The order decides where a checkpoint matches several families. `base` is a decoder saved without its wrapper."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Dictionary:
+    """Names of a sparse autoencoder: decoder rows are the feature directions."""
+
+    name: str
+    decoder: str
+    columns: bool | None
+    """True: (d, k), one feature a column. None: decided by the shapes of the encoder and the biases."""
+    beside: tuple[str, ...]
+    """At least one of these must be there too, else the name proves nothing."""
+
+
+DICTIONARIES: tuple[Dictionary, ...] = (
+    Dictionary("sae", "W_dec", None, ()),
+    Dictionary("sae", "decoder", None, ("encoder", "encoder.bias", "b_enc", "pre_bias", "latent_bias", "b_dec")),
+    Dictionary("sae", "decoder_weight", None, ("encoder_weight", "encoder_bias")),
+    Dictionary("sae", "dictionary", False, ("encoder", "encoder_bias")),
+)
+
+ENCODERS = ("W_enc", "encoder", "encoder_weight")
+FEATURE_BIASES = ("b_enc", "encoder.bias", "encoder_bias", "latent_bias", "threshold", "log_threshold")
+"""Vectors of length k beside a decoder."""
+INPUT_BIASES = ("b_dec", "decoder.bias", "pre_bias", "decoder_bias")
+"""Vectors of length d beside a decoder."""
+
+WRAPPERS = re.compile(r"^(?:module\.|_orig_mod\.|base_model\.model\.|_fsdp_wrapped_module\.|_forward_module\.)+")
+INSIDE = re.compile(
+    r"(?<=\.)(?:_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module|base_layer|modules_to_save\.[^.]+)\."
+)
+"""Names that wrappers (DDP, torch.compile, FSDP, PEFT) put into a tensor's name."""
+
+LEFT_OUT = re.compile(
+    r"position|patch|token_type|token_embd_norm|embed_tokens_per_layer|per_layer_token_embd|\bwpe\b|segment"
+    r"|pos_embed|relative_attention|original_module|lora_|absmax|quant_map|rotary|norm"
+)
+"""Never a token embedding, whatever its shape."""
+
+
+def plain(name: str) -> str:
+    """`name` without wrapper prefixes and without `.weight`.
+
+    >>> plain("module.model.embed_tokens.weight"), plain("base_model.model.lm_head.modules_to_save.default.weight")
+    ('model.embed_tokens', 'lm_head')
+    """
+    stripped = INSIDE.sub("", WRAPPERS.sub("", name))
+    return WRAPPERS.sub("", stripped).removesuffix(".weight")
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether a plain name is meant by a name of the table."""
+    if not pattern.startswith("*."):
+        return name == pattern
+    tail = pattern[2:]
+    return name == tail or (name.endswith("." + tail) and "." not in name[: -len(tail) - 1])

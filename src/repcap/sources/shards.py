@@ -1,0 +1,52 @@
+"""Index files of sharded checkpoints: `*.index.json` with a `weight_map` {tensor: file}."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path, PureWindowsPath
+from typing import Any
+
+from repcap.errors import SourceError, UnsafeFileError
+from repcap.sources.beside import MAX_JSON
+
+SHARD_NAME = re.compile(r"-\d{5}-of-(?!00001\b)\d{5}\.")
+"""One of several shards: alone it proves nothing about what the model lacks."""
+
+
+def read_index(path: Path) -> dict[str, str]:
+    """Tensor -> shard of a local index; see `parse_index`."""
+    if path.stat().st_size > MAX_JSON:
+        raise SourceError(f"{path} is too large for an index ({path.stat().st_size} bytes): fetch it again")
+    return parse_index(path.read_bytes(), str(path))
+
+
+def parse_index(body: bytes, where: str) -> dict[str, str]:
+    """The `weight_map` of an index, checked.
+
+    Raises
+    ------
+    SourceError
+        if it is no JSON object with a weight_map of strings.
+    UnsafeFileError
+        if a shard's name leads out of the directory of the index.
+    """
+    try:
+        parsed: Any = json.loads(body.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{where} is no readable index ({error}): fetch it again") from error
+    found = parsed.get("weight_map") if isinstance(parsed, dict) else None
+    if not isinstance(found, dict) or not all(isinstance(file, str) for file in found.values()):
+        raise SourceError(f"{where} is no readable index (no weight_map of tensor: file): fetch it again")
+    for name, file in found.items():
+        if not is_inside(file):
+            raise UnsafeFileError(
+                f"{where} places tensor {name!r} in {file!r}, outside its own directory: do not use this checkpoint"
+            )
+    return found
+
+
+def is_inside(file: str) -> bool:
+    """Whether a shard's name is a plain file name, on any operating system."""
+    windows = PureWindowsPath(file)
+    return bool(file) and len(windows.parts) == 1 and not windows.drive and file not in (".", "..") and "\0" not in file

@@ -1,0 +1,89 @@
+"""A source is a string: which kind it is, decided without touching the network."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from pathlib import Path
+from typing import Literal
+
+from repcap.errors import SourceError
+
+SUFFIXES = (".safetensors", ".gguf", ".bin", ".pt", ".pth", ".ckpt", ".npy", ".npz", ".json")
+REPO = re.compile(r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$")
+
+Scheme = Literal["path", "package", "hub", "url"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """What a source string says."""
+
+    text: str
+    """As the user gave it."""
+    scheme: Scheme
+    location: str
+    """Path, package path (`module/path/in/package`), repository (`org/name`) or URL."""
+    revision: str | None = None
+    """Branch, tag or commit; Hub only."""
+    folder: str = ""
+    """Folder inside the repository; Hub only."""
+    tensor: str | None = None
+    """What follows `::`."""
+
+
+def parse_spec(text: str | os.PathLike[str]) -> Spec:
+    """Parse a source.
+
+    `path[::tensor]`, `pkg://module/file[::tensor]`, `org/name[@revision][::tensor]`,
+    `hf://org/name[@revision][/sub/folder][::tensor]`, `https://...[::tensor]`. A path that exists wins over a
+    repository of the same name.
+
+    Raises
+    ------
+    SourceError
+        if it is neither an existing path nor the name of a repository.
+    """
+    given = os.fspath(text)
+    if not given.strip():
+        raise SourceError("the source is empty: give a file, a directory, org/name or pkg://module/file")
+    if Path(given).exists():  # a path may hold `::` itself
+        return Spec(given, "path", given)
+    body, tensor = _split_tensor(given)
+    if body.startswith("pkg://"):
+        return Spec(given, "package", body.removeprefix("pkg://"), tensor=tensor)
+    if body.startswith(("https://", "http://")):
+        return Spec(given, "url", body, tensor=tensor)
+    if body.startswith("hf://"):
+        return _hub(given, body.removeprefix("hf://"), tensor)
+    if Path(body).exists():
+        return Spec(given, "path", body, tensor=tensor)
+    repo, _, revision = body.partition("@")
+    if REPO.match(repo) and not repo.lower().endswith(SUFFIXES) and not isinstance(text, Path):
+        return Spec(given, "hub", repo, revision or None, tensor=tensor)
+    raise SourceError(_missing(body))
+
+
+def _split_tensor(text: str) -> tuple[str, str | None]:
+    body, mark, tensor = text.rpartition("::")
+    if not mark:
+        return text, None
+    if not tensor:
+        raise SourceError(f"{text}: no tensor name after '::'; see repcap inspect {body}")
+    return body, tensor
+
+
+def _hub(given: str, rest: str, tensor: str | None) -> Spec:
+    """`org/name[@revision][/folder]`; refs/pr/N and refs/convert/x are revisions of three parts."""
+    match = re.match(r"^([^/@]+/[^/@]+)(?:@(refs/[^/]+/[^/]+|[^/]+))?(?:/(.*))?$", rest)
+    if not match or not REPO.match(match.group(1)):
+        raise SourceError(f"{given}: not a Hub address; write hf://org/name, hf://org/name@revision or .../sub/folder")
+    repo, revision, folder = match.groups()
+    return Spec(given, "hub", repo, revision, (folder or "").strip("/"), tensor)
+
+
+def _missing(body: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9][\w.-]*", body) and not body.lower().endswith(SUFFIXES):
+        return f"{body}: no such file or directory; a Hub checkpoint is written org/name"
+    return f"{body}: no such file or directory"
