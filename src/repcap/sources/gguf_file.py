@@ -52,7 +52,7 @@ def type_name(kind: int) -> str:
     from gguf.constants import GGMLQuantizationType
 
     try:
-        name = GGMLQuantizationType(kind).name
+        name = str(GGMLQuantizationType(kind).name)
     except ValueError:
         return f"ggml type {kind}"
     return PLAIN.get(name, name)

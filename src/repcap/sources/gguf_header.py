@@ -203,6 +203,7 @@ def _place(
     columns = shape[-1] if shape else 1
     if columns % elements:
         raise SourceError(
-            f"{where}: tensor {name!r} has rows of {columns} elements, not whole blocks of {elements}: fetch the file again"
+            f"{where}: tensor {name!r} has rows of {columns} elements, not whole blocks of {elements}: "
+            "fetch the file again"
         )
     return GgufTensor(shape, kind, start, start + math.prod(shape) // elements * size)

@@ -1,4 +1,8 @@
-"""`open_source` and `inspect_source`: from a string or an object to a Matrix, or to a list of what could be measured."""
+"""`open_source` and `inspect_source`: from a string or an object to a Matrix, or to what could be measured.
+
+Remote specs go to `repcap.sources.hub.open_remote(spec, *, allow_full_download, rows, on_progress) -> Checkpoint`,
+which is imported only then.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class FileRows:
         import numpy as np
 
         out = np.empty((stop - start, self.row_bytes), dtype=np.uint8)
-        self._fill(memoryview(out).cast("B"), self.offset + start * self.row_bytes)
+        self._fill(_view(out), self.offset + start * self.row_bytes)
         return out
 
     def columns(self, first: int, last: int) -> np.ndarray:
@@ -45,7 +45,7 @@ class FileRows:
 
         out = np.empty((self.count, last - first), dtype=np.uint8)
         for row in range(self.count):
-            self._fill(memoryview(out[row]), self.offset + row * self.row_bytes + first)
+            self._fill(_view(out[row]), self.offset + row * self.row_bytes + first)
         return out
 
     def _fill(self, view: memoryview, position: int) -> None:
@@ -67,6 +67,12 @@ class FileRows:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _view(array: np.ndarray) -> memoryview:
+    """The bytes of a contiguous array (cast refuses empty ones, which need no reading)."""
+    view = memoryview(array)  # type: ignore[arg-type] # numpy arrays are buffers; Python 3.12 is the first to type it
+    return view.cast("B") if array.size else memoryview(b"")
 
 
 class EncodedMatrix(Matrix):

@@ -7,6 +7,7 @@ Everything is checked before it is believed.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import math
 from typing import Any
@@ -57,7 +58,8 @@ def header_length(head: bytes, file_size: int | None, where: str) -> int:
     length = int.from_bytes(head[:PREFIX], "little")
     if not 2 <= length <= MAX_HEADER:
         raise SourceError(
-            f"{where} is not a safetensors file: its first 8 bytes give a header of {length} bytes (2 to {MAX_HEADER} allowed)"
+            f"{where} is not a safetensors file: its first 8 bytes give a header of {length} bytes, "
+            f"2 to {MAX_HEADER} are allowed"
         )
     if file_size is not None and PREFIX + length > file_size:
         raise SourceError(
@@ -156,6 +158,6 @@ def _span(name: str, value: Any, data_start: int, where: str) -> Span:
 
 def _check_overlap(tensors: dict[str, Span], where: str) -> None:
     ordered = sorted((item for item in tensors.items() if item[1].stop > item[1].start), key=lambda item: item[1].start)
-    for (left, a), (right, b) in zip(ordered, ordered[1:], strict=False):
+    for (left, a), (right, b) in itertools.pairwise(ordered):
         if b.start < a.stop:
             raise SourceError(f"{where}: tensors {left!r} and {right!r} overlap: the file is damaged or hostile")

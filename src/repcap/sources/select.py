@@ -46,8 +46,8 @@ def find_roles(tensors: Mapping[str, TensorEntry]) -> Roles:
         if embedding is None:
             continue
         unembedding = _first(family.unembedding, by_plain)
-        kept = [name for name in (embedding, unembedding) if name is not None and names.plain(name) in family.columns]
-        return Roles(embedding, unembedding, None, family.name, frozenset(kept))
+        turned = [name for name in (embedding, unembedding) if name and names.plain(name) in family.columns]
+        return Roles(embedding, unembedding, None, family.name, frozenset(turned))
     return Roles()
 
 
