@@ -10,7 +10,9 @@ from typing import Any
 
 from repcap._version import __version__
 
-_PUBLIC: dict[str, str] = {}
+_PUBLIC: dict[str, str] = {
+    "fit": "repcap.laws.fit",
+}
 """Public name -> module that defines it."""
 
 __all__ = ["__version__", *_PUBLIC]
