@@ -1,0 +1,101 @@
+"""Proven limits on lines in R^d: no more than `upper_bound` lines at a coherence, no less coherence than
+`coherence_lower_bound` for k lines. The best of Welch (`welch.py`), Rankin's orthoplex and Levenshtein
+(`levenshtein.py`), and what is exact in one and two dimensions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from repcap.laws import levenshtein, welch
+from repcap.laws.domain import check_eps, check_log_k, scalar_d
+from repcap.numerics import LN10
+
+TIE = 1e-12
+"""Relative slack on coherence: 1/sqrt(d) and 1/3 have no exact float. It only ever weakens a bound."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Bound:
+    """At most 10^log10_k lines, proven by `name`."""
+
+    log10_k: float
+    name: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class CoherenceBound:
+    """Coherence at least `value`, proven by `name`."""
+
+    value: float
+    name: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+def orthoplex(d: int, eps: float) -> float | None:
+    """ln of Rankin's bound: d(d+1)/2 lines where eps < 1/sqrt(d), None elsewhere.
+
+    (The projections minus their mean are k unit vectors in R^{d(d+1)/2 - 1} with no positive inner product, of which
+    there are at most twice the dimension; with all of them negative at most the dimension plus one.)
+    """
+    return math.log(d) + math.log1p(d) - math.log(2.0) if eps < (1.0 - 2.0 * TIE) / math.sqrt(d) else None
+
+
+def upper_bound(d: int, eps: float) -> Bound:
+    """The least proven upper bound on the number of lines in R^d with coherence at most eps.
+
+    Time O(N), N the degree of Levenshtein's polynomial (about 400 at d = 16384, eps = 0.3; at most 6 d for
+    eps <= 0.99). On a tie the elder name is given.
+
+    Raises
+    ------
+    DomainError
+        if d is not a whole number >= 1 or eps is not in (0, 1).
+    """
+    dims, given = scalar_d(d), float(check_eps(eps))
+    if dims == 1:
+        return Bound(0.0, "a line has one direction (exact, d = 1)")
+    if dims == 2:
+        return Bound(math.log10(math.pi / math.acos(given)), "equal angles in the plane (exact, d = 2)")
+    log_levenshtein, degree = levenshtein.log_upper(dims, given)
+    candidates = [(log_levenshtein, "Welch (order 1)" if degree == 2 else f"Levenshtein (degree {degree})")]
+    log_orthoplex = orthoplex(dims, given)
+    if log_orthoplex is not None:
+        candidates.append((log_orthoplex, "orthoplex (Rankin)"))
+    best = min(candidates, key=lambda candidate: candidate[0])
+    return Bound(best[0] / LN10, best[1])
+
+
+def coherence_lower_bound(k: float | None, d: int, *, log_k: float | None = None) -> CoherenceBound:
+    """The greatest proven lower bound on the coherence of k lines in R^d; 0 for k <= d.
+
+    Time O(60 N), N the degree of Levenshtein's polynomial at the answer.
+
+    Raises
+    ------
+    DomainError
+        if k <= 1 or d is not a whole number >= 1.
+    """
+    dims, target = scalar_d(d), float(check_log_k(k, log_k))
+    if target <= math.log(dims) + TIE:
+        return CoherenceBound(0.0, "orthonormal basis (exact)")
+    if dims == 1:
+        return CoherenceBound(1.0, "a line has one direction (exact, d = 1)")
+    if dims == 2:
+        angle = math.pi * math.exp(-target)
+        return CoherenceBound(math.cos(angle), "equal angles in the plane (exact, d = 2)")
+    value, degree = levenshtein.coherence(dims, target)
+    name = "Welch (order 1)" if degree == 2 else f"Levenshtein (degree {degree})"
+    if degree == 2:
+        value = welch.coherence(None, dims, log_k=target)
+    border = 1.0 / math.sqrt(dims)
+    if target > math.log(dims) + math.log1p(dims) - math.log(2.0) + TIE and border >= value:
+        return CoherenceBound(border, "orthoplex (Rankin)")
+    return CoherenceBound(value, name)
