@@ -79,6 +79,17 @@ def new_table(title: str | None = None, *columns: str) -> Table:
     return table
 
 
+def visible(text: str, width: int = 22) -> str:
+    """Token text as a reader can see it: in quotes, so that leading spaces show, control characters escaped, cut.
+
+    >>> visible(" cat"), visible("a\\tb")
+    ('" cat"', '"a\\\\tb"')
+    """
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    shown = shown if len(shown) <= width else shown[: width - 1] + "…"
+    return f'"{shown}"'
+
+
 class _Rate(ProgressColumn):
     """Units a second, with k/M/G."""
 

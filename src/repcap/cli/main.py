@@ -27,7 +27,10 @@ class Verb(NamedTuple):
 
 MEASURE, LAWS, PACKING, MANY = "Measure a model", "Laws and bounds", "Pack lines", "Many models"
 
-VERBS: dict[str, Verb] = {}
+VERBS: dict[str, Verb] = {
+    "pairs": Verb("repcap.cli.pairs", "The distribution of all pairwise cosines, and its tail.", MEASURE),
+    "fit": Verb("repcap.cli.fit", "Fit the laws to packings (k, d, epsilon).", LAWS),
+}
 """Verb -> where it lives. The order is the order in --help."""
 
 FLAGS = {"--debug": "debug", "--quiet": "quiet", "-q": "quiet"}

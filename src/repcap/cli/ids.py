@@ -1,0 +1,40 @@
+"""Lists of row numbers on the command line: `0,5,100-199`, or `@FILE` with the same in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from repcap.errors import InputError
+
+MOST = 50_000_000
+"""Rows that one list may name: more is a slip of the keyboard, and would fill memory."""
+
+
+def parse_ids(text: str) -> tuple[int, ...]:
+    """Row numbers, each once, ascending. Separators are commas and white space; `a-b` includes both ends.
+
+    >>> parse_ids("5, 0, 2-4")
+    (0, 2, 3, 4, 5)
+
+    Raises
+    ------
+    InputError
+        if a piece is no number and no range, or the file of `@FILE` cannot be read.
+    """
+    if text.startswith("@"):
+        path = Path(text[1:])
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "not a text file"
+            raise InputError(f"cannot read the row numbers in {path}: {reason.lower()}") from error
+    found: set[int] = set()
+    for piece in text.replace(",", " ").split():
+        first, dash, last = piece.partition("-")
+        if not (first.isdecimal() and (last.isdecimal() if dash else True)):
+            raise InputError(f"{piece!r} is no row number: write them as 0,5,100-199 or @FILE")
+        low, high = int(first), int(last or first)
+        if high < low or high - low >= MOST:
+            raise InputError(f"{piece!r} is no range of rows: write the smaller number first, at most {MOST:,} rows")
+        found.update(range(low, high + 1))
+    return tuple(sorted(found))

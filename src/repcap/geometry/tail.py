@@ -1,0 +1,55 @@
+"""How heavy the tail of the cosines is, against two models of it: a normal curve and random directions."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+from repcap.geometry.histogram import PairCounts
+from repcap.laws.existence import log_cap
+
+
+@dataclasses.dataclass(frozen=True)
+class Tail:
+    """Shares of pairs beyond +-epsilon: `above` it, `below` minus it, and `both`."""
+
+    above: float
+    below: float
+
+    @property
+    def both(self) -> float:
+        return self.above + self.below
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"above": self.above, "below": self.below, "both": self.both}
+
+
+def measured_tail(counts: PairCounts, epsilon: float) -> Tail:
+    """Shares of pairs with a cosine above epsilon and below -epsilon, to the mass of one fine bin."""
+    return Tail(max(0.0, 1.0 - counts.below(epsilon)), counts.below(-epsilon))
+
+
+def normal_tail(mean: float, std: float, epsilon: float) -> Tail:
+    """The same of a normal distribution with this mean and standard deviation."""
+    if std == 0.0:
+        return Tail(float(mean > epsilon), float(mean < -epsilon))
+    upper: Callable[[float], float] = lambda x: 0.5 * math.erfc(x / math.sqrt(2.0))  # noqa: E731 - reads as the formula
+    return Tail(upper((epsilon - mean) / std), upper((epsilon + mean) / std))
+
+
+def random_tail(dim: int, epsilon: float) -> Tail:
+    """The same of random directions in R^d, exactly: half of P(|cos| >= epsilon) on each side.
+
+    The cosine c of two independent random directions has (c + 1)/2 ~ Beta((d - 1)/2, (d - 1)/2), so
+    P(|c| >= e) = I_{1-e^2}((d - 1)/2, 1/2). In d = 1 every pair is at +-1.
+    """
+    if epsilon <= 0.0:
+        return Tail(0.5, 0.5)
+    if epsilon >= 1.0:
+        return Tail(0.0, 0.0)
+    if dim == 1:
+        return Tail(0.5, 0.5)
+    half = 0.5 * math.exp(float(log_cap(dim, epsilon)))
+    return Tail(half, half)
