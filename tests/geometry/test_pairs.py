@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repcap.errors import InputError, VectorsError
-from repcap.geometry import pairs as pairs_module
+from repcap.geometry import blocks
 from repcap.geometry.histogram import FINE_BINS, PairCounts
 from repcap.geometry.pairs import count_pairs, count_panels, panel_pairs
 from repcap.matrix import TensorMatrix
@@ -76,19 +76,17 @@ def test_against_brute_force(n, d, seed, dtype, panel, spoil):
 
 
 def test_blocks_inside_a_panel(monkeypatch):
-    monkeypatch.setattr(pairs_module, "BLOCK", 13)
+    monkeypatch.setattr(blocks, "BLOCK", 13)
     rows = torch.randn(100, 8, generator=torch.Generator().manual_seed(0))
     counted = count_pairs(TensorMatrix(rows), panel=40, keep=8, device="cpu")
     assert_counts(counted, upper(cosines(rows)[0]))
 
 
-def test_large_device_blocks_give_the_same_counts():
+def test_the_lane_of_an_accelerator_gives_the_same_counts(monkeypatch):
     rows = torch.randn(300, 8, generator=torch.Generator().manual_seed(1))
-    counter = pairs_module._DeviceCounter(4)
-    panels = pairs_module._Panels(TensorMatrix(rows), None, 128, torch.device("cpu"), 1 << 20)
-    for first, second in panel_pairs(300, 128):
-        counter.add(panels.get(first), panels.get(second), first == second)
-    counted, plain = counter.result(), count_pairs(TensorMatrix(rows), keep=4, device="cpu")
+    plain = count_pairs(TensorMatrix(rows), keep=4, panel=128, device="cpu")
+    monkeypatch.setattr(blocks, "_CpuLanes", blocks._DeviceLane)
+    counted = count_pairs(TensorMatrix(rows), keep=4, panel=128, device="cpu")
     assert_counts(counted, upper(cosines(rows)[0]))
     assert [e.cosine for e in counted.largest] == pytest.approx([e.cosine for e in plain.largest], abs=1e-7)
 
