@@ -11,6 +11,9 @@ from typing import Any
 from repcap._version import __version__
 
 _PUBLIC: dict[str, str] = {
+    "Measurement": "repcap.geometry.measurement",
+    "Moments": "repcap.geometry.moments",
+    "measure": "repcap.studies.measure",
     "fit": "repcap.laws.fit",
 }
 """Public name -> module that defines it."""

@@ -28,6 +28,7 @@ class Verb(NamedTuple):
 MEASURE, LAWS, PACKING, MANY = "Measure a model", "Laws and bounds", "Pack lines", "Many models"
 
 VERBS: dict[str, Verb] = {
+    "measure": Verb("repcap.cli.measure", "Measure epsilon, class and capacity of a model.", MEASURE),
     "pairs": Verb("repcap.cli.pairs", "The distribution of all pairwise cosines, and its tail.", MEASURE),
     "fit": Verb("repcap.cli.fit", "Fit the laws to packings (k, d, epsilon).", LAWS),
 }

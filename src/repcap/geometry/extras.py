@@ -1,0 +1,142 @@
+"""What is measured beside epsilon: its standard error, the spectrum, what is left without a common part."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import torch
+
+from repcap.geometry import centre, gram
+from repcap.geometry.common import common_sentence
+from repcap.geometry.epsilon import Spread
+from repcap.geometry.influence import Influence, rank_influence
+from repcap.geometry.jackknife import leave_one_out, row_terms, standard_error
+from repcap.geometry.moments import Moments
+from repcap.geometry.passes import FirstPass, first_pass
+from repcap.geometry.reader import RowReader
+from repcap.geometry.spectrum import EXACT_DIM, Spectrum, leading_spectrum, participation_ratio, spectrum
+from repcap.geometry.spread import spread, spread_of
+
+EXTRA_WORK = 2.5e11
+"""Up to this n d^2 the extras are computed from all rows without being asked for."""
+EXTRA_ROWS = 8192
+"""Beyond that, from so many random rows, unless they were asked for. The standard error is then good to about 2 %."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    """The rows that were read, and what is known of them after the first pass.
+
+    moments: of all rows, or None where `first.held` has the rows themselves.
+    """
+
+    reader: RowReader
+    first: FirstPass
+    moments: Moments | None
+    z: float
+    seed: int
+
+    @property
+    def affordable(self) -> bool:
+        """Whether one more pass over all rows is cheap."""
+        return self.first.count * self.reader.dim**2 <= EXTRA_WORK
+
+    def rows(self, forced: bool) -> torch.Tensor:
+        """Row numbers for an extra: all rows, or 8192 random ones where all are dear and were not asked for."""
+        indices = self.first.indices
+        if forced or self.affordable or len(indices) <= EXTRA_ROWS:
+            return indices
+        generator = torch.Generator().manual_seed(self.seed)
+        return indices[torch.randperm(len(indices), generator=generator)[:EXTRA_ROWS].sort()[0]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Uncertainty:
+    """se: jackknife standard error of epsilon, None where n < 3. rows: rows it was computed from."""
+
+    se: float | None
+    rows: int
+    influence: Influence | None = None
+
+
+def uncertainty(subject: Subject, top: int) -> Uncertainty:
+    """Standard error of epsilon, and the `top` rows at either end of the influence on it."""
+    first = subject.first
+    if first.count < 3:
+        return Uncertainty(None, 0)
+    if first.held is not None:
+        C = gram.cosines(first.held)
+        indices, a, b = first.indices, C.sum(1), C.square().sum(1)
+        S, F = float(a.sum()), float(b.sum())
+    else:
+        assert subject.moments is not None
+        sums = subject.moments
+        S, F = float(sums.s @ sums.s), float(sums.G.flatten() @ sums.G.flatten())
+        indices, a, b = row_terms(subject.reader.replaced(rows=subject.rows(forced=top > 0)), sums)
+    without = leave_one_out(first.count, S, F, a, b, subject.z)
+    se = standard_error(without, first.count)
+    if not top:
+        return Uncertainty(se, len(indices))
+    mean = (S - first.count) / (first.count * (first.count - 1))
+    second = (F - first.count) / (first.count * (first.count - 1))
+    epsilon = mean + subject.z * math.sqrt(max(second - mean**2, 0.0))
+    return Uncertainty(se, len(indices), rank_influence(indices, without, epsilon, top, subject.reader.matrix.tokens))
+
+
+def spectrum_of(subject: Subject, *, leading: bool) -> Spectrum:
+    """Spectrum of G: all of it where min(n, d) <= 1536, else only the largest eigenvalue if `leading`, else none."""
+    first, sums = subject.first, subject.moments
+    if first.held is not None:
+        C = gram.cosines(first.held)
+        if len(C) <= EXACT_DIM:
+            return spectrum(C, first.count)
+        return Spectrum(participation_ratio(first.count, float(C.square().sum())))
+    assert sums is not None
+    if sums.dim <= EXACT_DIM:
+        return spectrum(sums.G, sums.count)
+    if leading:
+        return leading_spectrum(sums.G, sums.count, 1)
+    return Spectrum(participation_ratio(sums.count, float(sums.G.flatten() @ sums.G.flatten())))
+
+
+def removed(subject: Subject, centred: bool, top: int) -> list[Spread]:
+    """epsilon after removing the mean row (if `centred`), the `top` strongest directions (if > 0), and both.
+
+    One exact pass over all rows each; both together take two.
+    """
+    variants = []
+    if centred:
+        reader = centre.centred_reader(subject.reader, subject.first)
+        again = first_pass(reader, find_repeats=False)
+        variants.append(spread(reader, again, "centred", subject.z))
+        if top:
+            variants.append(spread_of(centre.without_top(reader, again, top), f"centred, top {top}", subject.z))
+    if top:
+        variants.append(spread_of(centre.without_top(subject.reader, subject.first, top), f"top {top}", subject.z))
+    return variants
+
+
+def common_direction(subject: Subject, whole: Spread, known: list[Spread], share: float) -> tuple[list[Spread], str]:
+    """For class `high`: the variants `centred` and `top 1` that are not among `known`, and what they say in words.
+
+    From all rows where that is cheap, else from 8192 random ones, which the variants then say.
+    """
+    by_label = {variant.rows: variant for variant in known}
+    rows = subject.rows(forced=False)
+    reader = subject.reader.replaced(rows=rows)
+    sampled = len(rows) < subject.first.count
+    added = []
+    for label in ("centred", "top 1"):
+        if label in by_label:
+            continue
+        mean = label == "centred"
+        changed = (
+            centre.centred_reader(subject.reader, subject.first)
+            if mean
+            else centre.without_top(subject.reader, subject.first, 1)
+        )
+        found = spread_of(reader.replaced(transform=changed.transform), label, subject.z)
+        by_label[label] = dataclasses.replace(found, sampled=sampled)
+        added.append(by_label[label])
+    return added, common_sentence(whole, by_label["centred"], by_label["top 1"], share)
