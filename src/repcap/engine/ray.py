@@ -7,27 +7,53 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
+import socket
+import sys
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from repcap._version import __version__
 from repcap.engine.units import LOST, Fault, Limits, OnFailure, OnResult, Report, Tally, Unit, WorkerFn, fault_of
 from repcap.errors import InputError, MissingExtraError, RepcapError
 
+_CONNECT_SECONDS = 10.0
 _POLL_SECONDS = 1.0
 _RESOURCES_SECONDS = 1.0
 """How often the size of the cluster is looked up: nodes come and go."""
 
 
-def call(worker: WorkerFn, payload: Any) -> tuple[Any, ...]:
-    """In the Ray worker: ("ok", value) or ("error", class, reason). Only a lost worker shows up as Ray's own error."""
+def call(blob: bytes, paths: list[str], version: str) -> tuple[Any, ...]:
+    """In the Ray worker: ("ok", value) or ("error", class, reason). Only a lost worker shows up as Ray's own error.
+
+    blob: pickled (worker, payload). paths: the driver's import paths, which Ray does not pass on.
+    """
     try:
+        if version != __version__:
+            raise RepcapError(
+                f"this node has repcap {__version__}, the driver {version}: install one version everywhere"
+            )
+        sys.path.extend(path for path in paths if path not in sys.path)
+        worker, payload = pickle.loads(blob)
         return ("ok", worker(payload))
     except Exception as error:
         fault = fault_of(error)
         return ("error", fault.error, fault.reason)
+
+
+def _check_reachable(address: str) -> None:
+    # Ray itself tries for minutes, several times over, before it gives up on a head node that is not there.
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not port.isdigit():  # `auto`, `local`: not a place
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise RepcapError(f"no Ray cluster at {address}: {error}; start one with: ray start --head") from error
 
 
 @contextmanager
@@ -41,10 +67,12 @@ def _connected(address: str | None) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
+    if address:
+        _check_reachable(address)
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-        raise RepcapError(f"no Ray cluster at {address or 'the default address'}: {error}") from error
+    except (ConnectionError, RuntimeError, ValueError, TimeoutError, ray.exceptions.RayError) as error:
+        raise RepcapError(f"no Ray cluster at {address or 'the default address'}: {_first_line(error)}") from error
     try:
         yield ray
     finally:
@@ -63,6 +91,7 @@ class _Cluster:
         self.flying: dict[Any, tuple[Unit, float]] = {}
         self.late: set[Any] = set()
         self.tally = Tally()
+        self.paths = [path or str(Path.cwd()) for path in sys.path]
         self._room, self._looked = 1, float("-inf")
         options = {"num_cpus": 1, "num_gpus": limits.gpus, "max_retries": 0, "scheduling_strategy": "SPREAD"}
         self.task = ray.remote(**options)(call)
@@ -84,7 +113,8 @@ class _Cluster:
         while self.pending and len(self.flying) < self.room():
             unit = self.pending.popleft()
             self.attempts[unit.key] += 1
-            self.flying[self.task.remote(self.worker, unit.payload)] = (unit, time.monotonic())
+            blob = pickle.dumps((self.worker, unit.payload))
+            self.flying[self.task.remote(blob, self.paths, __version__)] = (unit, time.monotonic())
 
     def landed(self) -> Iterator[tuple[Unit, tuple[Any, ...] | None, str]]:
         """Units that ended since the last call: (unit, answer, "") or, where the worker was lost, (unit, None, why)."""
@@ -95,7 +125,7 @@ class _Cluster:
                 yield unit, self.ray.get(ref), ""
             except self.ray.exceptions.RayTaskError as error:
                 # Not from the worker function (see call): the task could not be set up, or its value not pickled.
-                yield unit, ("error", type(error).__name__, str(error.cause or error)), ""
+                yield unit, ("error", type(error).__name__, _first_line(error.cause or error)), ""
             except self.ray.exceptions.RayError as error:
                 late = ref in self.late
                 yield unit, None, f"no answer within {self.limits.timeout:g} s" if late else _first_line(error)
