@@ -81,6 +81,9 @@ class Matrix(ABC):
     def read(self, start: int, stop: int) -> torch.Tensor:
         """Rows start..stop-1, shape (stop - start, d), on the cpu, floating dtype. 0 <= start < stop <= n."""
 
+    def prefetch(self, spans: Sequence[tuple[int, int]]) -> None:  # noqa: B027 - local rows need no fetching
+        """Say which rows start..stop-1 will be read, so that a remote matrix can fetch them all at once."""
+
     def take(self, indices: Sequence[int]) -> torch.Tensor:
         """The rows with these indices, in their order, shape (len(indices), d)."""
         import torch

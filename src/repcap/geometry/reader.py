@@ -123,6 +123,9 @@ class RowReader:
         pieces: row numbers block by block; without it blocks of `block_rows`.
         """
         planned = list(self.rows.split(self.block_rows)) if pieces is None else list(pieces)
+        if self.matrix.contiguous and planned:
+            with self.lock:
+                self.matrix.prefetch(_runs(torch.cat(planned)))
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="repcap-read") as pool:
             ahead = pool.submit(self._fetch, planned[0]) if planned else None
             for position, indices in enumerate(planned):
@@ -140,7 +143,7 @@ class RowReader:
         with self.lock:
             if span == len(indices):
                 return self.matrix.read(first, last + 1)
-            if span <= 2 * len(indices):
+            if span <= 2 * len(indices) and not self.matrix.contiguous:
                 return self.matrix.read(first, last + 1)[indices - first]
             return self.matrix.take(indices.tolist())
 
@@ -168,3 +171,11 @@ class RowReader:
         gone = tuple((row, NO_REST if reason == ZERO else reason) for row, reason in again.dropped)
         norms = plain.norms if not gone else left[left > rounding * plain.norms]
         return UnitRows(again.units, norms, again.indices, plain.dropped + gone)
+
+
+def _runs(indices: torch.Tensor) -> list[tuple[int, int]]:
+    """Row numbers, (m,), as (first, last + 1) of runs of neighbours."""
+    ends = (indices.diff() != 1).nonzero()[:, 0]
+    firsts = torch.cat([indices[:1], indices[ends + 1]]).tolist()
+    lasts = torch.cat([indices[ends], indices[-1:]]).tolist()
+    return [(first, last + 1) for first, last in zip(firsts, lasts, strict=True)]
