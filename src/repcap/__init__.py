@@ -15,6 +15,8 @@ _PUBLIC: dict[str, str] = {
     "Moments": "repcap.geometry.moments",
     "measure": "repcap.studies.measure",
     "fit": "repcap.laws.fit",
+    "inspect_source": "repcap.sources",
+    "open_source": "repcap.sources",
 }
 """Public name -> module that defines it."""
 

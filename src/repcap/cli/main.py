@@ -29,8 +29,11 @@ MEASURE, LAWS, PACKING, MANY = "Measure a model", "Laws and bounds", "Pack lines
 
 VERBS: dict[str, Verb] = {
     "measure": Verb("repcap.cli.measure", "Measure epsilon, class and capacity of a model.", MEASURE),
+    "inspect": Verb("repcap.cli.inspect", "List what could be measured in a source.", MEASURE),
     "pairs": Verb("repcap.cli.pairs", "The distribution of all pairwise cosines, and its tail.", MEASURE),
     "fit": Verb("repcap.cli.fit", "Fit the laws to packings (k, d, epsilon).", LAWS),
+    "report": Verb("repcap.cli.report", "A page and figures of many models.", MANY),
+    "serve": Verb("repcap.cli.serve", "Show the page of many models in a browser.", MANY),
 }
 """Verb -> where it lives. The order is the order in --help."""
 

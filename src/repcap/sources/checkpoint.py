@@ -83,6 +83,10 @@ class Checkpoint(ABC):
             if it has more than two dimensions, or is complex or boolean.
         """
 
+    def declared(self) -> tuple[str | None, str | None]:
+        """(embedding, unembedding) where the source itself says which tensors they are; (None, None) else."""
+        return None, None
+
     def same_storage(self, left: str, right: str) -> bool:
         """Whether two tensors are one piece of memory (modules, torch files)."""
         return False

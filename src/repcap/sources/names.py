@@ -1,7 +1,8 @@
 """Which tensor is the token embedding, which the unembedding, which an SAE's decoder: one table, by family.
 
 Names stand without `.weight`. A name that starts with `*.` also matches bare and under any single component
-(`*.embeddings.word_embeddings` matches `embeddings.word_embeddings` and `roberta.embeddings.word_embeddings`).
+(`*.embeddings.word_embeddings` matches `embeddings.word_embeddings` and `roberta.embeddings.word_embeddings`), and
+`#` stands for a number.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ class Family:
     name: str
     embedding: tuple[str, ...]
     unembedding: tuple[str, ...] = ()
-    """Empty: the family is always tied."""
+    """Empty: the family has no unembedding at all."""
     columns: tuple[str, ...] = ()
     """Those of the names above that keep one vector a column, (d, n)."""
 
@@ -48,14 +49,19 @@ FAMILIES: tuple[Family, ...] = (
         ),
     ),
     Family("gpt2", ("transformer.wte", "wte"), ("lm_head",)),
-    Family("phi-old", ("transformer.embd.wte", "layers.0.wte"), ("lm_head.linear", "layers.-1.linear")),
+    Family("phi-old", ("transformer.embd.wte", "layers.0.wte"), ("lm_head.linear", "layers.#.linear")),
     Family("gpt-neox", ("gpt_neox.embed_in", "embed_in"), ("embed_out",)),
-    Family("opt", ("model.decoder.embed_tokens", "decoder.embed_tokens"), ("lm_head", "proj_out")),
     Family("bloom", ("transformer.word_embeddings", "word_embeddings"), ("lm_head",)),
+    # Before `opt`: T5 and BART hold a copy of `shared` under each half, one of them with the name of OPT.
     Family(
         "t5",
         ("shared", "model.shared", "encoder.embed_tokens", "model.encoder.embed_tokens", "transformer.shared"),
         ("lm_head",),
+    ),
+    Family(
+        "opt",
+        ("model.decoder.embed_tokens", "decoder.embed_tokens"),
+        ("lm_head", "proj_out", "decoder.output_projection"),
     ),
     Family(
         "bert",
@@ -72,13 +78,14 @@ FAMILIES: tuple[Family, ...] = (
     Family("clip", ("text_model.embeddings.token_embedding", "*.text_model.embeddings.token_embedding")),
     Family("mamba", ("backbone.embeddings", "backbone.embedding"), ("lm_head",)),
     Family("rwkv", ("rwkv.embeddings", "emb", "model.embeddings"), ("head", "lm_head")),
+    Family("deepseek-native", ("embed",), ("head",)),
     Family("chatglm", ("transformer.embedding.word_embeddings",), ("transformer.output_layer",)),
     Family("internlm2", ("model.tok_embeddings",), ("output", "lm_head")),
     Family("openelm", ("transformer.token_embeddings",), ("lm_head",)),
     Family(
         "megatron",
-        ("language_model.embedding.word_embeddings", "embedding.word_embeddings"),
-        ("word_embeddings_for_head", "language_model.output_layer", "output_layer", "lm_head"),
+        ("language_model.embedding.word_embeddings", "embedding.word_embeddings", "model.embedding.word_embeddings"),
+        ("word_embeddings_for_head", "language_model.output_layer", "output_layer", "model.output_layer", "lm_head"),
     ),
     Family("bailing", ("model.word_embeddings",), ("lm_head",)),
     Family("llada", ("model.transformer.wte",), ("model.transformer.ff_out",)),
@@ -96,20 +103,19 @@ class Dictionary:
 
     name: str
     decoder: str
-    columns: bool | None
-    """True: (d, k), one feature a column. None: decided by the shapes of the encoder and the biases."""
+    columns: bool
+    """The convention: True is (d, k), one feature a column, as nn.Linear(k, d) stores it. Biases' lengths overrule."""
     beside: tuple[str, ...]
     """At least one of these must be there too, else the name proves nothing."""
 
 
 DICTIONARIES: tuple[Dictionary, ...] = (
-    Dictionary("sae", "W_dec", None, ()),
-    Dictionary("sae", "decoder", None, ("encoder", "encoder.bias", "b_enc", "pre_bias", "latent_bias", "b_dec")),
-    Dictionary("sae", "decoder_weight", None, ("encoder_weight", "encoder_bias")),
+    Dictionary("sae", "W_dec", False, ()),
+    Dictionary("sae", "decoder", True, ("encoder", "encoder.bias", "b_enc", "pre_bias", "latent_bias", "b_dec")),
+    Dictionary("sae", "decoder_weight", True, ("encoder_weight", "encoder_bias")),
     Dictionary("sae", "dictionary", False, ("encoder", "encoder_bias")),
 )
 
-ENCODERS = ("W_enc", "encoder", "encoder_weight")
 FEATURE_BIASES = ("b_enc", "encoder.bias", "encoder_bias", "latent_bias", "threshold", "log_threshold")
 """Vectors of length k beside a decoder."""
 INPUT_BIASES = ("b_dec", "decoder.bias", "pre_bias", "decoder_bias")
@@ -123,7 +129,7 @@ INSIDE = re.compile(
 
 LEFT_OUT = re.compile(
     r"position|patch|token_type|token_embd_norm|embed_tokens_per_layer|per_layer_token_embd|\bwpe\b|segment"
-    r"|pos_embed|relative_attention|original_module|lora_|absmax|quant_map|rotary|norm"
+    r"|pos_embed|relative_attention|original_module|lora_|absmax|quant_map|quant_state|rotary|norm\b|[Ll]ayer_?[Nn]orm"
 )
 """Never a token embedding, whatever its shape."""
 
@@ -140,6 +146,8 @@ def plain(name: str) -> str:
 
 def matches(pattern: str, name: str) -> bool:
     """Whether a plain name is meant by a name of the table."""
+    if "#" in pattern:
+        return re.fullmatch(re.escape(pattern).replace(r"\#", r"\d+"), name) is not None
     if not pattern.startswith("*."):
         return name == pattern
     tail = pattern[2:]

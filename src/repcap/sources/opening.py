@@ -7,6 +7,7 @@ which is imported only then.
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def _checkpoint(source: Any, allow_truncated: bool, remote: dict[str, Any]) -> t
     if spec.scheme in ("hub", "url"):
         from repcap.sources.hub import open_remote
 
-        return open_remote(spec, **remote), spec.tensor
+        return open_remote(spec, allow_truncated=allow_truncated, **remote), spec.tensor
     path = package_path(spec.location, spec.text) if spec.scheme == "package" else Path(spec.location)
     return open_local(spec, path, allow_truncated), spec.tensor
 
@@ -103,4 +104,22 @@ def open_local(spec: Spec, path: Path, allow_truncated: bool) -> Checkpoint:
 
 
 def _in_memory(source: Any) -> Checkpoint:
-    raise InputError(f"cannot measure a {type(source).__name__}")
+    """The checkpoint that a Python object is. torch is imported already where the object is torch's."""
+    import numpy as np
+
+    if isinstance(source, np.ndarray):
+        from repcap.sources.arrays import ArrayCheckpoint
+
+        return ArrayCheckpoint(source)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(source, torch.Tensor):
+        from repcap.sources.memory import TensorsCheckpoint
+
+        return TensorsCheckpoint("tensor", {"tensor": source})
+    if torch is not None and isinstance(source, torch.nn.Module):
+        from repcap.sources.module import ModuleCheckpoint
+
+        return ModuleCheckpoint(source)
+    raise InputError(
+        f"cannot measure a {type(source).__name__}: give a path, a spec, a torch tensor or module, or a numpy array"
+    )

@@ -151,6 +151,11 @@ class TransposedMatrix(Matrix):
 
         return self._gather(torch.as_tensor(list(indices), dtype=torch.long), len(indices))
 
+    def prefetch(self, spans: Sequence[tuple[int, int]]) -> None:
+        """Every row of the transpose needs every row of the base."""
+        if spans:
+            self._base.prefetch([(0, self._base.count)])
+
     def _gather(self, which: slice | torch.Tensor, size: int) -> torch.Tensor:
         import torch
 

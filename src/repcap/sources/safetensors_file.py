@@ -14,7 +14,7 @@ from repcap.sources.checkpoint import Checkpoint, TensorEntry, as_rows
 from repcap.sources.dtypes import ITEM_BYTES, check_readable, from_bytes, to_real
 from repcap.sources.rows import EncodedMatrix, FileRows
 from repcap.sources.safetensors_header import PREFIX, Header, Span, header_length, parse_header
-from repcap.sources.shards import SHARD_NAME, read_index
+from repcap.sources.shards import SHARD_NAME, absent_tensor, read_index
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,6 +61,15 @@ class SafetensorsCheckpoint(Checkpoint):
             raise SourceError(f"{index} names no tensor: fetch it again")
         return cls(spec, files, where, truncated)
 
+    @classmethod
+    def from_shards(cls, spec: str, files: list[Path], truncated: bool = False) -> SafetensorsCheckpoint:
+        """Shards without an index: their headers say all that it would."""
+        found = cls(spec, files, None, truncated)
+        found.complete = len(files) >= int(files[0].stem.rpartition("-of-")[2])
+        if not found.complete:
+            found._own += (f"only {len(files)} of the shards that the file names speak of are here",)
+        return found
+
     def _load(self, file: Path) -> None:
         try:
             header = read_header(file, self._allow)
@@ -105,12 +114,7 @@ class SafetensorsCheckpoint(Checkpoint):
     def open(self, name: str) -> Matrix:
         entry = self.entry(name)
         if name not in self._spans:
-            if entry.file in self._broken:
-                raise self._broken[entry.file]
-            raise SourceError(
-                f"the index places tensor {name!r} in {entry.file}, but neither it nor another shard holds it: "
-                "fetch the checkpoint again"
-            )
+            raise absent_tensor(name, entry.file, self._broken)
         file, span = self._spans[name]
         return open_span(self._folder.path / file, span, name, self.spec)
 

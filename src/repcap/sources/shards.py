@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
@@ -50,3 +51,11 @@ def is_inside(file: str) -> bool:
     """Whether a shard's name is a plain file name, on any operating system."""
     windows = PureWindowsPath(file)
     return bool(file) and len(windows.parts) == 1 and not windows.drive and file not in (".", "..") and "\0" not in file
+
+
+def absent_tensor(name: str, file: str, broken: Mapping[str, SourceError]) -> SourceError:
+    """Why a tensor that the index names cannot be read."""
+    return broken.get(file) or SourceError(
+        f"the index places tensor {name!r} in {file}, but neither it nor another shard holds it: "
+        "fetch the checkpoint again"
+    )

@@ -40,6 +40,15 @@ def config_says(config: Mapping[str, Any], depth: int = 0) -> bool | None:
     return None
 
 
+def vocabulary_size(config: Mapping[str, Any], depth: int = 0) -> int | None:
+    """`vocab_size` of a configuration, also under `text_config` and its kin; None where it is not said."""
+    value = config.get("vocab_size")
+    if type(value) is int and value > 0:
+        return value
+    inner = [config[key] for key in NESTED if isinstance(config.get(key), dict)] if depth < 3 else []
+    return next((size for part in inner if (size := vocabulary_size(part, depth + 1)) is not None), None)
+
+
 def judge_tying(checkpoint: Checkpoint, embedding: str | None, unembedding: str | None) -> Tying:
     """Decide by evidence.
 

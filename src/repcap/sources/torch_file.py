@@ -1,0 +1,186 @@
+"""`.bin`, `.pt`, `.pth`, `.ckpt`: pickles read with weights_only=True, mapped, never run."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from repcap.errors import SourceError, UnsafeFileError
+from repcap.matrix import Matrix, Tokens
+from repcap.sources.beside import Folder
+from repcap.sources.checkpoint import Checkpoint, TensorEntry
+from repcap.sources.memory import entry_of, shares_storage, tensor_matrix
+from repcap.sources.safetensors_header import LFS_MAGIC, lfs_message
+from repcap.sources.shards import SHARD_NAME, absent_tensor, read_index
+
+if TYPE_CHECKING:
+    import torch
+
+WRAPPER_KEYS = ("state_dict", "model_state_dict", "model_state", "model", "module", "ema", "params", "weights", "sae")
+"""Keys under which trainers keep the weights beside optimiser state and the like."""
+
+MAX_DEPTH = 6
+REFUSED = re.compile(r"(?:Unsupported (?:global: GLOBAL|class|operand)|GLOBAL) ([\w.]+)")
+
+
+def load_tensors(path: Path) -> dict[str, torch.Tensor]:
+    """Tensors of a pickle by name, mapped from the file where its format allows that.
+
+    Raises
+    ------
+    UnsafeFileError
+        if the pickle names anything but tensors and plain containers: nothing of it is run.
+    SourceError
+        if the file is damaged or holds no tensors.
+    """
+    with path.open("rb") as file:
+        head = file.read(len(LFS_MAGIC))
+    if head == LFS_MAGIC:
+        raise SourceError(lfs_message(str(path)))
+    found = flatten(_load(path))
+    if not found:
+        raise SourceError(f"{path} holds no tensors: give a state dict (torch.save(model.state_dict(), ...))")
+    return found
+
+
+def _load(path: Path) -> Any:
+    import torch
+
+    zipped = path.open("rb").read(2) == b"PK"
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True, mmap=zipped)
+    except pickle.UnpicklingError as error:
+        raise _refusal(path, error) from error
+    except (MemoryError, KeyboardInterrupt):
+        raise
+    except (
+        Exception
+    ) as error:  # torch reports damage as RuntimeError, ValueError, KeyError, EOFError, AssertionError ...
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:120]
+        raise SourceError(f"{path} is not a readable PyTorch file ({reason}): fetch it again") from error
+
+
+def _refusal(path: Path, error: pickle.UnpicklingError) -> SourceError:
+    named = REFUSED.search(str(error))
+    if named is None:
+        return SourceError(
+            f"{path} is not a readable PyTorch file ({str(error).splitlines()[0][:120]}): fetch it again"
+        )
+    return UnsafeFileError(
+        f"{path} is a pickle that asks for {named.group(1)} to be called; repcap runs no code from files: "
+        "use a safetensors copy, or save model.state_dict() alone"
+    )
+
+
+def flatten(value: Any) -> dict[str, torch.Tensor]:
+    """Tensors of nested containers by dotted name; the weights' own wrapper key is taken off.
+
+    A file that is one tensor gives it as `tensor`.
+    """
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return {"tensor": value}
+    if isinstance(value, Mapping):
+        top_level = any(isinstance(item, torch.Tensor) and item.dim() == 2 for item in value.values())
+        for key in WRAPPER_KEYS:
+            inner = value.get(key)
+            # `model` beside top-level matrices is an ordinary prefix, not a trainer's wrapper.
+            if isinstance(inner, Mapping) and _has_tensors(inner) and not top_level:
+                return flatten(inner)
+    found: dict[str, torch.Tensor] = {}
+    _collect(value, "", found, 0)
+    return found
+
+
+def _has_tensors(value: Mapping[Any, Any]) -> bool:
+    found: dict[str, torch.Tensor] = {}
+    _collect(value, "", found, 0)
+    return bool(found)
+
+
+def _collect(value: Any, prefix: str, found: dict[str, torch.Tensor], depth: int) -> None:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        found[prefix] = value
+    elif depth < MAX_DEPTH and isinstance(value, Mapping):
+        for key, item in value.items():
+            _collect(item, f"{prefix}.{key}" if prefix else str(key), found, depth + 1)
+    elif depth < MAX_DEPTH and isinstance(value, (list, tuple)):
+        for place, item in enumerate(value):
+            _collect(item, f"{prefix}.{place}" if prefix else str(place), found, depth + 1)
+
+
+class TorchCheckpoint(Checkpoint):
+    """One pickle, or the shards of `pytorch_model.bin.index.json`. A missing shard matters only when it is wanted."""
+
+    format = "pytorch"
+
+    def __init__(self, spec: str, files: list[Path], index: dict[str, str] | None = None) -> None:
+        self.spec, self._index = spec, index or {}
+        self._folder = Folder(files[0].parent)
+        self._broken: dict[str, SourceError] = {}
+        self._named: dict[str, tuple[str, torch.Tensor]] = {}
+        if index is None and len(files) == 1 and SHARD_NAME.search(files[0].name):
+            self.complete = False
+        for file in files:
+            self._add(file)
+
+    @classmethod
+    def from_index(cls, spec: str, index: Path) -> TorchCheckpoint:
+        where = read_index(index)
+        if not where:
+            raise SourceError(f"{index} names no tensor: fetch it again")
+        return cls(spec, [index.parent / name for name in sorted(set(where.values()))], where)
+
+    def _add(self, file: Path) -> None:
+        try:
+            loaded = load_tensors(file)
+        except FileNotFoundError:
+            if not self._index:
+                raise
+            self._broken[file.name] = SourceError(f"{file} is missing: the index names it; fetch that shard")
+            return
+        except UnsafeFileError:
+            raise
+        except SourceError as error:
+            if not self._index:
+                raise
+            self._broken[file.name] = error
+            return
+        for name, tensor in loaded.items():
+            if name not in self._named or self._index.get(name) == file.name:
+                self._named[name] = (file.name, tensor)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
+        absent = [f"{name} cannot be read; tensors in it are listed from the index only" for name in self._broken]
+        return (*absent, *self._folder.warnings)
+
+    def tensors(self) -> dict[str, TensorEntry]:
+        found = {name: entry_of(name, tensor, file) for name, (file, tensor) in self._named.items()}
+        for name, file in self._index.items():
+            if name not in found:
+                found[name] = TensorEntry(name, (), "unknown", file)
+        return found
+
+    def config(self) -> dict[str, Any]:
+        return self._folder.config
+
+    def tokens(self) -> Tokens | None:
+        return self._folder.tokens
+
+    def same_storage(self, left: str, right: str) -> bool:
+        if left not in self._named or right not in self._named:
+            return False
+        return shares_storage(self._named[left][1], self._named[right][1])
+
+    def open(self, name: str) -> Matrix:
+        entry = self.entry(name)
+        if name not in self._named:
+            raise absent_tensor(name, entry.file, self._broken)
+        return tensor_matrix(self._named[name][1], name, self.spec)
