@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ("hubserver",)
+
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 settings.register_profile(
     "repcap", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
