@@ -68,6 +68,16 @@ def test_a_unit_is_written_whole_or_not_at_all(path):
         assert [item.key for item in store.records()] == ["u:a"]
 
 
+def test_an_error_in_the_middle_of_a_unit_takes_back_the_whole(path):
+    with Store(path) as store:
+        store.put("u:old", "measure", {}, unit="u")
+        broken = Result("u:b", "u", None, {}, {})  # the schema wants a kind
+        with pytest.raises(StoreError, match="NOT NULL"):
+            store.put_all([Result("u:a", "u", "measure", {}, {}), broken], replace=True)
+        assert [item.key for item in store.unit("u")] == ["u:old"]
+        assert store.put("v", "measure", {})  # and the store goes on
+
+
 def test_success_removes_the_failure_and_failures_count_attempts(path):
     with Store(path) as store:
         store.put_failure("u", "measure", "org/name", "RemoteError", "403\nask for access")
@@ -182,8 +192,8 @@ def test_record_that_is_no_json_is_found(path):
 
 def test_header_says_whose_file_it_is_and_durability_is_full(path):
     with Store(path) as store:
-        assert store._pragma("journal_mode") == "wal"
-        assert store._pragma("synchronous") == 2
+        assert store._file.pragma("journal_mode") == "wal"
+        assert store._file.pragma("synchronous") == 2
         store.check()
     assert path.read_bytes()[68:72] == APPLICATION_ID.to_bytes(4, "big")  # offset 68 of the SQLite file format
 
@@ -218,9 +228,9 @@ def test_read_only_directory(path):
 
 
 def test_a_second_writer_waits_then_gives_up_with_one_line(path, monkeypatch):
-    monkeypatch.setattr("repcap.store.BUSY_SECONDS", 0.1)
+    monkeypatch.setattr("repcap.store.file.BUSY_SECONDS", 0.1)
     with Store(path) as first, Store(path) as second:
-        with first._transaction(), pytest.raises(StoreError, match="another process"):
+        with first._file.transaction(), pytest.raises(StoreError, match="another process"):
             second.put("a", "pack", {})
         assert second.put("a", "pack", {})
 
