@@ -27,7 +27,7 @@ def test_shipped_models_are_whole():
     assert len(models) == 45
     assert sum(model.capacity is not None for model in models) == 31
     llama = next(model for model in models if model.model == "Llama 2 7B")
-    assert (llama.d, llama.epsilon, llama.capacity, llama.capacity_text) == (4096, 0.0645, 3.99e7, "3.99e7")
+    assert (llama.d_model, llama.epsilon, llama.capacity, llama.capacity_text) == (4096, 0.0645, 3.99e7, "3.99e7")
     assert llama.epsilon_null == 2 / 64
     assert llama.epsilon_ratio == pytest.approx(0.0645 * 32)
     assert data.class_of_row(llama) == "Class 2"

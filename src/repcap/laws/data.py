@@ -99,7 +99,7 @@ class PublishedModel:
 
     model: str
     hub_id: str
-    d: int
+    d_model: int
     epsilon: float
     capacity: float | None
     """None where the paper prints "indeterminate"."""
@@ -109,7 +109,7 @@ class PublishedModel:
     @property
     def epsilon_null(self) -> float:
         """2/sqrt(d): mean + 2 std of d-dimensional random directions."""
-        return 2.0 / math.sqrt(self.d)
+        return 2.0 / math.sqrt(self.d_model)
 
     @property
     def epsilon_ratio(self) -> float:
