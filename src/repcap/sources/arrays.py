@@ -7,6 +7,7 @@ import math
 import os
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -84,9 +85,8 @@ def check_numpy(dtype: np.dtype[Any], where: str) -> None:
     check_readable(numpy_name(dtype), where)
 
 
-def open_rows(path: Path, start: int, header: NpyHeader, info_name: str, source: str) -> Matrix:
-    """Rows of an array whose data begins at byte `start` of `path`."""
-    where = f"{path}: array {info_name!r}" if info_name != "array" else str(path)
+def open_rows(path: Path, start: int, header: NpyHeader, info_name: str, source: str, where: str) -> Matrix:
+    """Rows of an array whose data begins at byte `start` of `path`; `where` names it in messages."""
     check_numpy(header.dtype, where)
     count, dim = as_rows(header.shape, where)
     if start + header.bytes > path.stat().st_size:
@@ -125,7 +125,7 @@ class NpyCheckpoint(Checkpoint):
 
     def open(self, name: str) -> Matrix:
         self.entry(name)
-        return open_rows(self.path, self._header.offset, self._header, name, self.spec)
+        return open_rows(self.path, self._header.offset, self._header, name, self.spec, str(self.path))
 
 
 class NpzCheckpoint(Checkpoint):
@@ -143,7 +143,7 @@ class NpzCheckpoint(Checkpoint):
                         with archive.open(member) as stream:
                             header = NpyHeader(stream, f"{path}: {member.filename}")
                         self._members[member.filename.removesuffix(".npy")] = (member, header)
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
+        except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
             raise SourceError(f"{path} is not a readable .npz file ({_first_line(error)}): save it again") from error
         if not self._members:
             raise SourceError(f"{path} holds no arrays")
@@ -172,11 +172,13 @@ class NpzCheckpoint(Checkpoint):
             raise SourceError(f"{self.path} is not a readable .npz file (member {name!r} is not where it says)")
         names = int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little")
         start = member.header_offset + LOCAL_HEADER + names + header.offset
-        return open_rows(self.path, start, header, name, self.spec)
+        return open_rows(self.path, start, header, name, self.spec, f"{self.path}: array {name!r}")
 
     def _unpacked(self, member: zipfile.ZipInfo, header: NpyHeader, name: str) -> Matrix:
         """Unpack a compressed member to a temporary file, never more than its header promises."""
-        check_numpy(header.dtype, f"{self.path}: array {name!r}")
+        where = f"{self.path}: array {name!r}"
+        check_numpy(header.dtype, where)
+        as_rows(header.shape, where)
         handle, place = tempfile.mkstemp(prefix="repcap-", suffix=".npy")
         path = Path(place)
         try:
@@ -185,14 +187,12 @@ class NpzCheckpoint(Checkpoint):
                 while left > 0 and (chunk := stream.read(min(CHUNK, left))):
                     out.write(chunk)
                     left -= len(chunk)
-            matrix = open_rows(path, header.offset, header, name, self.spec)
-        except (zipfile.BadZipFile, EOFError, RuntimeError, ValueError, OSError) as error:
+            return _Temporary(open_rows(path, header.offset, header, name, self.spec, where), path)
+        except BaseException as error:
             path.unlink(missing_ok=True)
-            raise SourceError(f"{self.path}: array {name!r} cannot be unpacked ({_first_line(error)})") from error
-        except BaseException:
-            path.unlink(missing_ok=True)
+            if isinstance(error, (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError)):
+                raise SourceError(f"{where} cannot be unpacked ({_first_line(error)}): save it again") from error
             raise
-        return _Temporary(matrix, path)
 
 
 class _Temporary(Matrix):

@@ -59,8 +59,8 @@ def find_roles(tensors: Mapping[str, TensorEntry]) -> Roles:
             if embedding is None:
                 continue
             unembedding = _first(family.unembedding, shown)
-            kept = {key: entry.name for key, entry in shown.items()}
-            columns |= {kept[name] for name in family.columns if kept.get(name) in (embedding, unembedding)}
+            turned_here = {shown[name].name for name in family.columns if name in shown}
+            columns |= turned_here & {embedding, unembedding}
             if decoder == unembedding:
                 decoder, evidence = None, ""
             return Roles(

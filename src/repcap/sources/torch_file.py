@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import re
+import warnings
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +25,7 @@ WRAPPER_KEYS = ("state_dict", "model_state_dict", "model_state", "model", "modul
 """Keys under which trainers keep the weights beside optimiser state and the like."""
 
 MAX_DEPTH = 6
-REFUSED = re.compile(r"(?:Unsupported (?:global: GLOBAL|class|operand)|GLOBAL) ([\w.]+)")
+REFUSED = re.compile(r"(?:Unsupported (?:global: GLOBAL|class)|GLOBAL) ([\w.]+)")
 
 
 def load_tensors(path: Path) -> dict[str, torch.Tensor]:
@@ -49,12 +51,20 @@ def load_tensors(path: Path) -> dict[str, torch.Tensor]:
 def _load(path: Path) -> Any:
     import torch
 
-    zipped = path.open("rb").read(2) == b"PK"
+    with path.open("rb") as file:
+        head = file.read(4)
+    zipped = head[:2] == b"PK"
+    if not zipped and head[:1] != b"\x80":
+        raise SourceError(f"{path} is not a PyTorch file: it starts with {head!r}, neither a zip archive nor a pickle")
+    if zipped and not zipfile.is_zipfile(path):
+        raise SourceError(f"{path} is truncated (the directory at its end is missing): fetch it again")
     try:
-        return torch.load(path, map_location="cpu", weights_only=True, mmap=zipped)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on pickle protocols: what matters comes as an error
+            return torch.load(path, map_location="cpu", weights_only=True, mmap=zipped)
     except pickle.UnpicklingError as error:
         raise _refusal(path, error) from error
-    except (MemoryError, KeyboardInterrupt):
+    except MemoryError:
         raise
     except (
         Exception
@@ -64,14 +74,12 @@ def _load(path: Path) -> Any:
 
 
 def _refusal(path: Path, error: pickle.UnpicklingError) -> SourceError:
+    """What to say where torch refuses to unpickle: it runs nothing but the building of tensors."""
     named = REFUSED.search(str(error))
-    if named is None:
-        return SourceError(
-            f"{path} is not a readable PyTorch file ({str(error).splitlines()[0][:120]}): fetch it again"
-        )
+    what = f"asks for {named.group(1)} to be called" if named else "holds more than tensors"
     return UnsafeFileError(
-        f"{path} is a pickle that asks for {named.group(1)} to be called; repcap runs no code from files: "
-        "use a safetensors copy, or save model.state_dict() alone"
+        f"{path} is a pickle that {what}; repcap runs no code from files: use a safetensors copy, "
+        "or save model.state_dict() alone"
     )
 
 
