@@ -15,7 +15,10 @@ _PUBLIC: dict[str, str] = {
     "Moments": "repcap.geometry.moments",
     "measure": "repcap.studies.measure",
     "fit": "repcap.laws.fit",
+    "reproduce": "repcap.studies.reproduce",
     "inspect_source": "repcap.sources",
+    "survey": "repcap.studies.survey",
+    "Store": "repcap.store",
     "open_source": "repcap.sources",
 }
 """Public name -> module that defines it."""

@@ -32,6 +32,9 @@ VERBS: dict[str, Verb] = {
     "inspect": Verb("repcap.cli.inspect", "List what could be measured in a source.", MEASURE),
     "pairs": Verb("repcap.cli.pairs", "The distribution of all pairwise cosines, and its tail.", MEASURE),
     "fit": Verb("repcap.cli.fit", "Fit the laws to packings (k, d, epsilon).", LAWS),
+    "reproduce": Verb("repcap.cli.reproduce", "Recompute the published numbers, and correct them.", LAWS),
+    "survey": Verb("repcap.cli.survey", "Measure many models into a store; trend with width.", MANY),
+    "results": Verb("repcap.cli.results", "List, show, export or delete stored results.", MANY),
     "report": Verb("repcap.cli.report", "A page and figures of many models.", MANY),
     "serve": Verb("repcap.cli.serve", "Show the page of many models in a browser.", MANY),
 }

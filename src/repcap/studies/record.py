@@ -196,12 +196,14 @@ def published_results() -> list[Result]:
 def columns(results: Iterable[Result]) -> tuple[list[str], list[dict[str, Any]]]:
     """Results as a table: (column names, rows). Nested values become dotted columns (`capacity.law.log10`).
 
-    Lists stay lists. Columns come in the order in which they first appear; a row lacks what it does not have.
+    Lists stay lists. Columns come in the order of `KINDS`; a row lacks what it does not have.
     """
     names: dict[str, None] = {}
     rows = []
     for result in results:
-        row = {"key": result.key, "kind": result.kind, **_flat(result.record, ""), "created": result.created}
+        known = [name for name in KINDS.get(result.kind, {}) if name in result.record]
+        record = {name: result.record[name] for name in [*known, *sorted(set(result.record) - set(known))]}
+        row = {"key": result.key, **_flat(record, ""), "created": result.created}
         row |= {f"provenance.{name}": value for name, value in _flat(result.provenance, "").items()}
         names.update(dict.fromkeys(row))
         rows.append(row)

@@ -21,8 +21,10 @@ from repcap.studies.record import MEASURE, make, provenance, published_results
 if TYPE_CHECKING:
     import torch
 
-_SILENT = ("block_rows",)
+_SILENT = ("block_rows", "allow_truncated", "allow_full_download")
 """Options that do not change a number, and so are no part of a key."""
+_DEFAULTS: dict[str, Any] = {"z": 2.0, "seed": 0, "dtype": "float32"}
+"""An option that is at its default, or empty, is as good as not given."""
 
 
 class HashedMatrix(Matrix):
@@ -65,7 +67,7 @@ class HashedMatrix(Matrix):
 def measure_unit(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The work of one unit, in a worker process: [{role, record, provenance}], one or two of them.
 
-    payload: source, matrix, rows, options, name, family, device.
+    payload: source, matrix, rows, options, name, family, device, asked.
     """
     roles = ("embedding", "unembedding") if payload["matrix"] == BOTH else (payload["matrix"],)
     found = [_measure_one(payload, roles[0])]
@@ -96,7 +98,7 @@ def _measure_one(payload: Mapping[str, Any], role: str) -> dict[str, Any]:
     origin = provenance(
         revision=values.get("revision"),
         tensor_sha256=digest,
-        options=payload["options"] | {"matrix": payload["matrix"], "rows": payload["rows"]},
+        options=payload["asked"],
         seed=payload["options"].get("seed", 0),
     )
     return {"role": role, "record": make(MEASURE, values, **named), "provenance": origin}
@@ -162,14 +164,23 @@ def _fingerprint(path: Path) -> tuple[str | None, int]:
     return hashlib.sha256(canonical_json(listed).encode()).hexdigest()[:32], sum(state.st_size for _, state in states)
 
 
+def asked(entry: Entry) -> dict[str, Any]:
+    """What a result depends on beside its source, in one form for the same meaning."""
+    given = {name: value for name, value in entry.options.items() if name not in _SILENT}
+    said = {name: value for name, value in given.items() if value and value != _DEFAULTS.get(name)}
+    if "z" in said:
+        said["z"] = float(said["z"])
+    return said | {"matrix": entry.matrix, "rows": entry.rows}
+
+
 def units_of(entries: Iterable[Entry], device: str = "auto") -> dict[str, Unit]:
     """Key -> unit, in the order of the list. The same model with the same options twice in a list is one unit."""
     units: dict[str, Unit] = {}
     for entry in entries:
         place = locate(entry.source)
-        asked = {name: value for name, value in entry.options.items() if name not in _SILENT}
-        key = unit_key(MEASURE, place.identity, asked | {"matrix": entry.matrix, "rows": entry.rows})
+        key = unit_key(MEASURE, place.identity, asked(entry))
         payload = {**dataclasses.asdict(entry), "device": device, "fingerprint": place.fingerprint}
+        payload["asked"] = asked(entry)
         units.setdefault(key, Unit(key, payload, entry.label, float(place.bytes)))
     return units
 
