@@ -12,7 +12,8 @@ from repcap.cli.common import DeviceOption, JsonOption, MatrixOption, SeedOption
 
 def command(
     sources: Annotated[
-        list[str], typer.Argument(help="File, directory, Hub name, pkg:// ... (see repcap inspect).", metavar="SOURCE...")
+        list[str],
+        typer.Argument(help="File, directory, Hub name, pkg:// ... (see repcap inspect).", metavar="SOURCE..."),
     ],
     matrix: MatrixOption = "embedding",
     z: Annotated[float, typer.Option("--z", help="epsilon = mean + z std.")] = 2.0,
@@ -78,7 +79,7 @@ def command(
     if json:
         common.print_json(measured[0] if len(measured) == 1 else measured)
         return
-    from repcap.report.tables import detail, overview
+    from repcap.cli.measure_view import detail, overview
 
     console = common.stdout()
     if len(measured) == 1:

@@ -100,21 +100,25 @@ def spectrum_of(subject: Subject, *, leading: bool) -> Spectrum:
     return Spectrum(participation_ratio(sums.count, float(sums.G.flatten() @ sums.G.flatten())))
 
 
-def removed(subject: Subject, centred: bool, top: int) -> list[Spread]:
+def removed(subject: Subject, centred: bool, top: int) -> tuple[list[Spread], list[str]]:
     """epsilon after removing the mean row (if `centred`), the `top` strongest directions (if > 0), and both.
 
-    One exact pass over all rows each; both together take two.
+    One exact pass over all rows each; both together take two. Also what is left of nothing, in words.
     """
-    variants = []
+    reader, first, z = subject.reader, subject.first, subject.z
+    variants, notes = [], []
     if centred:
-        reader = centre.centred_reader(subject.reader, subject.first)
-        again = first_pass(reader, find_repeats=False)
-        variants.append(spread(reader, again, "centred", subject.z))
-        if top:
-            variants.append(spread_of(centre.without_top(reader, again, top), f"centred, top {top}", subject.z))
+        centred_rows = centre.centred_reader(reader, first)
+        again = first_pass(centred_rows, find_repeats=False)
+        if again.count < 2:
+            notes.append("without their mean fewer than two rows are left: the rows are equal")
+        else:
+            variants.append(spread(centred_rows, again, "centred", z))
+            if top:
+                variants.append(spread_of(centre.without_top(centred_rows, again, top), f"centred, top {top}", z))
     if top:
-        variants.append(spread_of(centre.without_top(subject.reader, subject.first, top), f"top {top}", subject.z))
-    return variants
+        variants.append(spread_of(centre.without_top(reader, first, top), f"top {top}", z))
+    return [variant for variant in variants if variant is not None], notes
 
 
 def common_direction(subject: Subject, whole: Spread, known: list[Spread], share: float) -> tuple[list[Spread], str]:
@@ -122,21 +126,19 @@ def common_direction(subject: Subject, whole: Spread, known: list[Spread], share
 
     From all rows where that is cheap, else from 8192 random ones, which the variants then say.
     """
-    by_label = {variant.rows: variant for variant in known}
     rows = subject.rows(forced=False)
-    reader = subject.reader.replaced(rows=rows)
     sampled = len(rows) < subject.first.count
+    changes = {
+        "centred": lambda: centre.centred_reader(subject.reader, subject.first),
+        "top 1": lambda: centre.without_top(subject.reader, subject.first, 1),
+    }
+    by_label = {variant.rows: variant for variant in known}
     added = []
-    for label in ("centred", "top 1"):
+    for label, change in changes.items():
         if label in by_label:
             continue
-        mean = label == "centred"
-        changed = (
-            centre.centred_reader(subject.reader, subject.first)
-            if mean
-            else centre.without_top(subject.reader, subject.first, 1)
-        )
-        found = spread_of(reader.replaced(transform=changed.transform), label, subject.z)
-        by_label[label] = dataclasses.replace(found, sampled=sampled)
-        added.append(by_label[label])
-    return added, common_sentence(whole, by_label["centred"], by_label["top 1"], share)
+        found = spread_of(change().replaced(rows=rows), label, subject.z)
+        if found is not None:
+            by_label[label] = dataclasses.replace(found, sampled=sampled)
+            added.append(by_label[label])
+    return added, common_sentence(whole, by_label.get("centred"), by_label.get("top 1"), share)

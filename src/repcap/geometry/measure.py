@@ -72,6 +72,11 @@ class _Progress:
         if self._report is not None:
             self._report(self.done, self.total)
 
+    def finish(self) -> None:
+        """Say that all is done, also where fewer rows were read than expected."""
+        if self._report is not None and self.done < self.total:
+            self._report(self.total, self.total)
+
 
 def measure_matrix(
     matrix: Matrix,
@@ -148,6 +153,7 @@ def measure_matrix(
     )
     sampled = rows is not None and rows < reader.count
     result = _from_sample(reader, options, progress) if sampled else _from_all(reader, options, progress)
+    progress.finish()
     return dataclasses.replace(
         result, seconds=time.perf_counter() - started, bytes_read=matrix.bytes_read - bytes_before
     )
@@ -236,7 +242,8 @@ def _measurement(
         extras.Uncertainty(estimate.se, estimate.rows) if estimate else extras.uncertainty(subject, options.influence)
     )
     spectrum = extras.spectrum_of(subject, leading=high)
-    variants = variants + extras.removed(subject, options.centre, options.remove_top)
+    removed, emptied = extras.removed(subject, options.centre, options.remove_top)
+    variants = variants + removed
     common = None
     if high and subject.first.count > 2 and whole.dim > 1 and spectrum.top_share is not None:
         added, common = extras.common_direction(subject, whole, variants, spectrum.top_share)
@@ -253,7 +260,7 @@ def _measurement(
         influence=errors.influence,
         estimate=estimate,
         findings=find_rows(subject.first, matrix.tokens),
-        notes=_notes(whole, estimate),
+        notes=(*_notes(whole, estimate), *emptied),
         options=options.to_dict(),
         device=str(subject.reader.device),
         seconds=0.0,

@@ -122,7 +122,8 @@ class RowReader:
 
         pieces: row numbers block by block; without it blocks of `block_rows`.
         """
-        planned = list(self.rows.split(self.block_rows)) if pieces is None else list(pieces)
+        planned = self.rows.split(self.block_rows) if pieces is None else pieces
+        planned = [indices for indices in planned if len(indices)]
         if self.matrix.contiguous and planned:
             with self.lock:
                 self.matrix.prefetch(_runs(torch.cat(planned)))

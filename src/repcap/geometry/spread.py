@@ -17,15 +17,16 @@ from repcap.geometry.moments import Moments, MomentsBuilder
 from repcap.geometry.passes import FirstPass, first_pass
 from repcap.geometry.reader import RowReader
 
-_ROUNDING = {torch.float32: 3e-8, torch.float64: 1e-15}
-"""Relative error of |G|_F^2 / N."""
-_WANTED = {torch.float32: 2e-7, torch.float64: 2e-13}
+_ROUNDING = {torch.float32: (3e-8, 3e-7), torch.float64: (2e-16, 1e-15)}
+"""Relative error of the mean squared cosine: of many rows, and what one row adds (it averages out as 1/sqrt(n))."""
+_WANTED = {torch.float32: 1.5e-7, torch.float64: 1.5e-13}
 """Largest error of the standard deviation that is let pass."""
 
 
 def needs_care(moments: Moments, dtype: torch.dtype) -> bool:
     """Whether rounding of the one-pass sums could show in the standard deviation: |d std| = |d second| / (2 std)."""
-    error = _ROUNDING[dtype] * (moments.second + 1.0 / moments.count)
+    many, one = _ROUNDING[dtype]
+    error = (many + one / math.sqrt(moments.count)) * (moments.second + 1.0 / moments.count)
     return error > 2.0 * moments.std * _WANTED[dtype]
 
 
@@ -68,9 +69,13 @@ def spread(
     return Spread(label, count, reader.dim, mean, std, z, len(first.dropped))
 
 
-def spread_of(reader: RowReader, label: str, z: float) -> Spread:
-    """Mean and standard deviation of all rows of `reader`, from nothing: one pass, O(n d^2)."""
-    return spread(reader, first_pass(reader, find_repeats=False), label, z)
+def spread_of(reader: RowReader, label: str, z: float) -> Spread | None:
+    """Mean and standard deviation of all rows of `reader`, from nothing: one pass, O(n d^2).
+
+    None where fewer than two of them have a direction.
+    """
+    first = first_pass(reader, find_repeats=False)
+    return None if first.count < 2 else spread(reader, first, label, z)
 
 
 def about_mean(reader: RowReader, centre: torch.Tensor) -> tuple[float, float]:
