@@ -231,6 +231,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(fault.status, b'{"error": "on demand"}', {"Content-Type": "application/json", **fault.headers})
         elif fault.kind == "redirect":
             self._send(302, b"", {"Location": fault.headers["Location"]})
+        elif fault.kind == "page":
+            self._send(200, b"<html>hello</html>", {"Content-Type": "text/html"})
         elif fault.kind == "drop":
             raise _Cut
         elif fault.kind == "hang":
@@ -339,6 +341,8 @@ class _Handler(BaseHTTPRequestHandler):
             headers["Content-Range"] = f"bytes {first + shift}-{last + shift}/{size}"
             if kind == "no_content_range":
                 del headers["Content-Range"]
+        if kind == "gzip":
+            headers["Content-Encoding"] = "gzip"
         if kind == "other_etag":
             headers["ETag"] = '"another"'
         length = last - first + 1
@@ -409,7 +413,6 @@ def _etag(name: str, commit: str, file: str) -> str:
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
     """A Hub on loopback that huggingface_hub and repcap talk to, with empty caches; any other address is refused."""
     from huggingface_hub import constants
-    from huggingface_hub.utils import close_session
 
     from repcap.sources import hub_repo, ranges
 
@@ -430,9 +433,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
         quick = ranges.Patience(tries=4, first_wait=0.01, longest_wait=0.02, stall_seconds=0.5)
         monkeypatch.setattr(ranges, "PATIENCE", quick)
         monkeypatch.setattr(hub_repo, "PATIENCE", quick)
-        close_session()
         yield server
-        close_session()
 
 
 def environment(server: HubServer, tmp_path: Path) -> dict[str, str]:

@@ -1,23 +1,16 @@
-"""Checkpoints on the Hub and at plain addresses: which files matter, and nothing but the bytes that are needed."""
+"""Checkpoints on the Hub and at plain addresses: nothing but the bytes that are needed."""
 
 from __future__ import annotations
 
-import fnmatch
 from typing import Any
 
-from repcap.errors import RemoteError, SourceError
+from repcap.errors import SourceError
 from repcap.matrix import ProgressFn
 from repcap.sources.checkpoint import Checkpoint
+from repcap.sources.hub_files import Choice, choose_files, kind_of
 from repcap.sources.hub_repo import HubRepo
-from repcap.sources.remote_checkpoint import Reading, RemoteCheckpoint, hub_shard
-from repcap.sources.shards import parse_index
+from repcap.sources.remote_checkpoint import Reading, RemoteCheckpoint, hub_shard, read_hub_index
 from repcap.sources.spec import Spec, parse_spec
-
-INDEXES = ("model.safetensors.index.json", "consolidated.safetensors.index.json", "*.safetensors.index.json")
-SINGLES = ("model.safetensors", "consolidated.safetensors", "*.safetensors")
-PICKLES = ("pytorch_model.bin", "model.bin", "*.bin", "consolidated*.pth", "*.pth", "*.pt")
-PICKLE_INDEXES = ("pytorch_model.bin.index.json", "*.bin.index.json")
-"""What a checkpoint's files are called, the likeliest first."""
 
 
 def open_remote(
@@ -48,13 +41,18 @@ def open_remote(
     ------
     RemoteError
         if the Hub or the server refuses, fails or lies; one line that says what to do.
+    SourceError
+        if there is no checkpoint, or one file of several has to be named.
     """
     reading = Reading(allow_truncated, allow_full_download, on_progress, rows is not None)
+    text = spec.text if spec.tensor is None else spec.text.rpartition("::")[0]
     if spec.scheme == "url":
         from repcap.sources.url import open_url
 
-        return open_url(_without_tensor(spec), spec.location, reading)
-    return open_repository(_without_tensor(spec), spec, reading)
+        return open_url(text, spec.location, reading)
+    repo = HubRepo.resolve(spec.location, spec.revision)
+    folder, choice = _choose(repo, spec.folder)
+    return _open(text, repo, folder, choice, reading)
 
 
 def open_hub(name: str, *, revision: str | None = None, **options: Any) -> Checkpoint:
@@ -62,86 +60,34 @@ def open_hub(name: str, *, revision: str | None = None, **options: Any) -> Check
     return open_remote(parse_spec(f"hf://{name}@{revision}" if revision else f"hf://{name}"), **options)
 
 
-def open_repository(text: str, spec: Spec, reading: Reading) -> Checkpoint:
-    """Resolve the revision, choose the files, and open them."""
-    repo = HubRepo.resolve(spec.location, spec.revision)
-    if spec.folder in repo.files:
-        return _open_file(text, repo, spec.folder, reading)
-    prefix = f"{spec.folder}/" if spec.folder else ""
-    here = tuple(file.removeprefix(prefix) for file in repo.files if file.startswith(prefix))
-    here = tuple(file for file in here if "/" not in file)
-    if not here:
-        raise SourceError(f"{repo.name} has no folder or file {spec.folder!r} at {repo.commit[:12]}")
-    index = _pick(INDEXES, here)
-    if index is not None:
-        return _sharded(text, repo, prefix, index, reading)
-    single = _pick(SINGLES, here)
-    if single is not None:
-        return _open_file(text, repo, prefix + single, reading)
-    return _other_formats(text, repo, prefix, here, reading)
+def _choose(repo: HubRepo, inside: str) -> tuple[str, Choice]:
+    """(folder, ending in `/` or empty; files in it) of what stands behind the name of the repository."""
+    if inside in repo.files:
+        folder, _, name = inside.rpartition("/")
+        choice = kind_of(name)
+        if choice is None:
+            raise SourceError(f"{repo.name}/{inside} is no file of weights: name a .safetensors, .gguf or .bin file")
+        return f"{folder}/" if folder else "", choice
+    prefix = f"{inside}/" if inside else ""
+    below = [file.removeprefix(prefix) for file in repo.files if file.startswith(prefix)]
+    if not below:
+        raise SourceError(f"{repo.name} has no folder or file {inside!r} at {repo.commit[:12]}")
+    where = f"{repo.name}/{inside}" if inside else repo.name
+    return prefix, choose_files([name for name in below if "/" not in name], where)
 
 
-def _other_formats(text: str, repo: HubRepo, prefix: str, here: tuple[str, ...], reading: Reading) -> Checkpoint:
-    if _pick(PICKLES, here) is not None:
-        from repcap.sources.remote_pickle import open_pickles
-
-        return open_pickles(text, repo, prefix, _pick(PICKLE_INDEXES, here), _pick(PICKLES, here) or "", reading)
-    ggufs = [file for file in here if file.lower().endswith(".gguf")]
-    first = [file for file in ggufs if "-of-" not in file or "-00001-of-" in file]
-    if len(first) == 1:
-        return _open_file(text, repo, prefix + first[0], reading)
-    if first:
-        listed = ", ".join(first[:6]) + (" ..." if len(first) > 6 else "")
-        raise SourceError(
-            f"{repo.name} has {len(first)} GGUF files ({listed}): name one, hf://{repo.name}/{prefix}{first[0]}"
-        )
-    listed = ", ".join(here[:8]) + (" ..." if len(here) > 8 else "")
-    raise SourceError(f"{repo.name} holds no weights that repcap reads at {repo.commit[:12]}; its files: {listed}")
-
-
-def _open_file(text: str, repo: HubRepo, file: str, reading: Reading) -> Checkpoint:
-    """One file of a repository as a checkpoint of its own."""
-    lower = file.lower()
-    prefix = file.rpartition("/")[0]
-    if lower.endswith(".safetensors.index.json"):
-        return _sharded(text, repo, f"{prefix}/" if prefix else "", file.rpartition("/")[2], reading)
-    if lower.endswith(".safetensors"):
-        folder = f"{prefix}/" if prefix else ""
-        return RemoteCheckpoint(text, [hub_shard(repo, file, reading)], None, repo, folder, reading.quick)
-    if lower.endswith(".gguf"):
+def _open(text: str, repo: HubRepo, folder: str, choice: Choice, reading: Reading) -> Checkpoint:
+    names = [folder + name for name in choice.names]
+    if choice.kind == "gguf":
         from repcap.sources.remote_gguf import open_gguf
 
-        return open_gguf(text, repo, file, reading)
-    if fnmatch.fnmatch(lower, "*.bin") or lower.endswith((".pt", ".pth")):
-        from repcap.sources.remote_pickle import open_pickles
+        return open_gguf(text, repo, names[0], reading)
+    if choice.kind in ("whole", "whole index"):
+        from repcap.sources.remote_whole import open_whole, open_whole_shards
 
-        return open_pickles(text, repo, f"{prefix}/" if prefix else "", None, file.rpartition("/")[2], reading)
-    raise SourceError(f"{repo.name}/{file} is no file of weights: name a .safetensors, .gguf or .bin file")
-
-
-def _sharded(text: str, repo: HubRepo, prefix: str, index: str, reading: Reading) -> Checkpoint:
-    where = f"{repo.name}/{prefix}{index}"
-    weight_map = parse_index(repo.download(prefix + index).read_bytes(), where)
-    if not weight_map:
-        raise SourceError(f"{where} names no tensor: the checkpoint is empty")
-    shards = [hub_shard(repo, prefix + file, reading) for file in sorted(set(weight_map.values()))]
-    return RemoteCheckpoint(text, shards, weight_map, repo, prefix, reading.quick)
-
-
-def _pick(patterns: tuple[str, ...], files: tuple[str, ...]) -> str | None:
-    """The first file that the first fitting pattern means.
-
-    A pattern with a star must mean one file: `model.fp16.safetensors` beside `model.int8.safetensors` is a choice
-    that is not ours.
-    """
-    for pattern in patterns:
-        hits = fnmatch.filter(files, pattern)
-        if len(hits) == 1:
-            return hits[0]
-        if hits and pattern.endswith((".safetensors", ".index.json")):
-            raise RemoteError(f"several files could be meant ({', '.join(hits[:6])}): name one, hf://org/name/FILE")
-    return None
-
-
-def _without_tensor(spec: Spec) -> str:
-    return spec.text if spec.tensor is None else spec.text.rpartition("::")[0]
+        opener = open_whole if choice.kind == "whole" else open_whole_shards
+        return opener(text, repo, folder, names, reading)
+    index = read_hub_index(repo, names[0]) if choice.kind == "index" else None
+    files = names if index is None else [folder + file for file in sorted(set(index.values()))]
+    shards = [hub_shard(repo, file, reading) for file in files]
+    return RemoteCheckpoint(text, shards, index, repo, folder, reading.quick)

@@ -18,7 +18,7 @@ from repcap.sources.hub_repo import HubRepo
 from repcap.sources.remote import RemoteSafetensors
 from repcap.sources.safetensors_file import open_span, read_header
 from repcap.sources.safetensors_header import Header, Span
-from repcap.sources.shards import SHARD_NAME, absent_tensor
+from repcap.sources.shards import SHARD_NAME, absent_tensor, parse_index
 
 CONFIGS = ("config.json", "params.json", "cfg.json")
 TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt")
@@ -69,6 +69,14 @@ def hub_shard(repo: HubRepo, file: str, reading: Reading) -> Shard:
         return LocalShard(path, name, reading.allow_truncated)
     remote = repo.remote(file, reading.allow_full_download, reading.on_progress)
     return RemoteSafetensors(remote, name, reading.allow_truncated)
+
+
+def read_hub_index(repo: HubRepo, file: str) -> dict[str, str]:
+    """tensor -> shard of an index in a repository, checked."""
+    found = parse_index(repo.download(file).read_bytes(), f"{repo.name}/{file}")
+    if not found:
+        raise SourceError(f"{repo.name}/{file} names no tensor: the checkpoint is empty")
+    return found
 
 
 class LateEntry(TensorEntry):
@@ -128,7 +136,7 @@ class RemoteCheckpoint(Checkpoint):
         self._headers: dict[str, Header | SourceError] = {}
         self._lock = threading.Lock()
         self.revision = repo.commit if repo else None
-        self.complete = index is not None or not any(SHARD_NAME.search(name) for name in self._shards)
+        self.complete = index is not None or _all_there(list(self._shards))
 
     @property
     def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -143,6 +151,13 @@ class RemoteCheckpoint(Checkpoint):
     def tensors(self) -> dict[str, TensorEntry]:
         if self._index is not None:
             return {name: LateEntry(name, file, self._look) for name, file in self._index.items()}
+        return dict(self._without_index)
+
+    @functools.cached_property
+    def _without_index(self) -> dict[str, TensorEntry]:
+        """Every tensor, from every header: there is no index to say so."""
+        if len(self._shards) > 1:
+            self._read_all()
         found: dict[str, TensorEntry] = {}
         for file in self._shards:
             for name, span in self._header(file).tensors.items():
@@ -165,7 +180,7 @@ class RemoteCheckpoint(Checkpoint):
 
     def _find(self, name: str) -> tuple[str, Span]:
         """(file, span) of a tensor: where the index says, or else in another shard."""
-        named = self._index[name] if self._index is not None else next(iter(self._shards))
+        named = self._index[name] if self._index is not None else self._without_index[name].file
         span = self._header(named).tensors.get(name)
         if span is not None:
             return named, span
@@ -223,3 +238,9 @@ class RemoteCheckpoint(Checkpoint):
         if self._folder is not None:
             self._folder.warnings.extend(folder.warnings)
         return found
+
+
+def _all_there(names: list[str]) -> bool:
+    """Whether shards without an index are as many as their names say."""
+    totals = {int(name.rpartition("-of-")[2][:5]) for name in names if SHARD_NAME.search(name)}
+    return not totals or totals == {len(names)}

@@ -102,7 +102,7 @@ class RemoteGguf(GgufCheckpoint):
         elements, block = block_sizes()[tensor.kind]
         width = dim // elements * block
         # Quantised blocks are kept as they are: bytes, with the type beside them.
-        facts = {"ggml_type": type_name(tensor.kind), "shape": f"{count} x {dim}"}
+        facts = {"ggml_type": type_name(tensor.kind), "logical_shape": f"{count} x {dim}"}
         kept = cached_tensor(file, name, "U8", (count, width), count * width, **facts)
         info = MatrixInfo(source=self.spec, name=name, count=count, dim=dim, dtype=entry.dtype)
         rows = RangedRows(kept, file.fetch(tensor.start), width, count)
