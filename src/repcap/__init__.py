@@ -14,6 +14,7 @@ _PUBLIC: dict[str, str] = {
     "Measurement": "repcap.geometry.measurement",
     "Moments": "repcap.geometry.moments",
     "measure": "repcap.studies.measure",
+    "capacity": "repcap.laws.capacity",
     "fit": "repcap.laws.fit",
     "reproduce": "repcap.studies.reproduce",
     "inspect_source": "repcap.sources",

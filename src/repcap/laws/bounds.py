@@ -1,6 +1,6 @@
 """Proven limits on lines in R^d: no more than `upper_bound` lines at a coherence, no less coherence than
 `coherence_lower_bound` for k lines. The best of Welch (`welch.py`), Rankin's orthoplex and Levenshtein
-(`levenshtein.py`), and what is exact in one and two dimensions.
+(`levenshtein.py`), the volume of caps, and what is exact in one and two dimensions.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from repcap.laws import levenshtein, welch
 from repcap.laws.domain import check_eps, check_log_k, scalar_d
+from repcap.laws.existence import gilbert_varshamov_coherence, log_cap
 from repcap.numerics import LN10
 
 TIE = 1e-12
@@ -48,11 +49,28 @@ def orthoplex(d: int, eps: float) -> float | None:
     return math.log(d) + math.log1p(d) - math.log(2.0) if eps < (1.0 - 2.0 * TIE) / math.sqrt(d) else None
 
 
+def volume(d: int, eps: float) -> float:
+    """ln of the bound by volume: double caps of half the least angle around the lines do not overlap.
+
+    Weaker than Levenshtein's, but its cost does not grow with d or eps; it stands in where the degree is too high.
+    """
+    return -log_cap(d, math.sqrt(0.5 * (1.0 + eps)))
+
+
+def _volume_coherence(d: int, log_k: float) -> float:
+    half_angle = gilbert_varshamov_coherence(None, d, log_k=log_k)  # the cap of measure 1/k
+    return max(0.0, 2.0 * half_angle**2 - 1.0)
+
+
+def _levenshtein_name(degree: int) -> str:
+    return "Welch (order 1)" if degree == 2 else f"Levenshtein (degree {degree})"
+
+
 def upper_bound(d: int, eps: float) -> Bound:
     """The least proven upper bound on the number of lines in R^d with coherence at most eps.
 
-    Time O(N), N the degree of Levenshtein's polynomial (about 400 at d = 16384, eps = 0.3; at most 6 d for
-    eps <= 0.99). On a tie the elder name is given.
+    Time O(N), N the degree of Levenshtein's polynomial: about 400 at d = 16384, eps = 0.3. Degrees above 300000
+    (a fifth of a second; eps > 0.8 at d = 10^6) are not computed: there the bound is by volume.
 
     Raises
     ------
@@ -64,8 +82,10 @@ def upper_bound(d: int, eps: float) -> Bound:
         return Bound(0.0, "a line has one direction (exact, d = 1)")
     if dims == 2:
         return Bound(math.log10(math.pi / math.acos(given)), "equal angles in the plane (exact, d = 2)")
-    log_levenshtein, degree = levenshtein.log_upper(dims, given)
-    candidates = [(log_levenshtein, "Welch (order 1)" if degree == 2 else f"Levenshtein (degree {degree})")]
+    candidates = [(volume(dims, given), "volume of caps")]
+    found = levenshtein.log_upper(dims, given)
+    if found is not None:
+        candidates.append((found[0], _levenshtein_name(found[1])))
     log_orthoplex = orthoplex(dims, given)
     if log_orthoplex is not None:
         candidates.append((log_orthoplex, "orthoplex (Rankin)"))
@@ -76,7 +96,7 @@ def upper_bound(d: int, eps: float) -> Bound:
 def coherence_lower_bound(k: float | None, d: int, *, log_k: float | None = None) -> CoherenceBound:
     """The greatest proven lower bound on the coherence of k lines in R^d; 0 for k <= d.
 
-    Time O(60 N), N the degree of Levenshtein's polynomial at the answer.
+    Time O(15 N), N the degree of Levenshtein's polynomial at the answer, up to 20000; beyond, the bound is by volume.
 
     Raises
     ------
@@ -91,10 +111,12 @@ def coherence_lower_bound(k: float | None, d: int, *, log_k: float | None = None
     if dims == 2:
         angle = math.pi * math.exp(-target)
         return CoherenceBound(math.cos(angle), "equal angles in the plane (exact, d = 2)")
-    value, degree = levenshtein.coherence(dims, target)
-    name = "Welch (order 1)" if degree == 2 else f"Levenshtein (degree {degree})"
-    if degree == 2:
-        value = welch.coherence(None, dims, log_k=target)
+    candidates = [(_volume_coherence(dims, target), "volume of caps")]
+    if (found := levenshtein.coherence(dims, target)) is not None:
+        value, degree = found
+        closed = welch.coherence(None, dims, log_k=target) if degree == 2 else value
+        candidates.append((closed, _levenshtein_name(degree)))
+    value, name = max(candidates)
     border = 1.0 / math.sqrt(dims)
     if target > math.log(dims) + math.log1p(dims) - math.log(2.0) + TIE and border >= value:
         return CoherenceBound(border, "orthoplex (Rankin)")

@@ -67,7 +67,7 @@ class Bracket:
         return {"d": self.d, "epsilon": self.epsilon, **self.ends(), "warnings": list(self.warnings)}
 
     def ends(self) -> dict[str, dict[str, Any]]:
-        """`bracket` of the JSON of `repcap capacity`: what is proven from below, two laws, what is proven from above."""
+        """`bracket` of the JSON of `repcap capacity`: proven from below, two laws, proven from above."""
         return {
             "construction": {
                 "log10_k": self.construction.log10_k,
@@ -118,26 +118,38 @@ def bracket(d: int, eps: float, z: float = Z_DEFAULT) -> Bracket:
 
 
 def _warnings(found: Bracket, z: float) -> list[str]:
-    warnings = []
     proven, name = found.proven
-    for law in ("ratio", "full"):
-        value = found.laws[law]
-        if value < proven - 1e-9:
-            warnings.append(
-                f"{law} gives {format_power(value)}, below the {format_power(proven)} that are proven to exist "
-                f"({name}): it is no upper bound here"
-            )
-        if value > found.upper.log10_k + 1e-9:
-            warnings.append(
-                f"{law} gives {format_power(value)}, above the {format_power(found.upper.log10_k)} that are possible "
-                f"at most ({found.upper.name}): it is no estimate here"
-            )
-    for law in ("ratio", "full"):
-        reason = outside(found.d, found.laws[law] * LN10)
-        if reason is not None:
-            warnings.append(f"{law} is an extrapolation here: {reason} of the data that it was fitted to")
+    values = {law: found.laws[law] for law in ("ratio", "full")}
+    low = {law: format_power(value) for law, value in values.items() if value < proven - 1e-9}
+    high = {law: format_power(value) for law, value in values.items() if value > found.upper.log10_k + 1e-9}
+    warnings = []
+    if low:
+        warnings.append(
+            f"{_each(low)}: below the {format_power(proven)} lines that are proven to exist ({name}), "
+            "so no upper bound on k"
+        )
+    if high:
+        warnings.append(
+            f"{_each(high)}: above the {format_power(found.upper.log10_k)} lines that are possible at most "
+            f"({found.upper.name})"
+        )
+    warnings += extrapolation(found.d, {law: value * LN10 for law, value in values.items()})
     if found.epsilon >= CLASS_LOW:
         warnings.append("epsilon >= 0.1, where the paper calls the capacity indeterminate")
     if z != Z_DEFAULT:
         warnings.append(f"epsilon was taken at mean + {z:g} std; the published capacities are at mean + 2 std")
     return warnings
+
+
+def extrapolation(d: float, log_k: dict[str, float]) -> list[str]:
+    """One warning for the laws whose (k, d) lies outside the data that they were fitted to, or none."""
+    reasons = {law: reason for law, value in log_k.items() if (reason := outside(d, value)) is not None}
+    if not reasons:
+        return []
+    words = list(dict.fromkeys(reasons.values()))
+    subject = "they were" if len(reasons) > 1 else "it was"
+    return [f"{' and '.join(reasons)}: an extrapolation beyond the data that {subject} fitted to: {'; '.join(words)}"]
+
+
+def _each(values: dict[str, str]) -> str:
+    return " and ".join(f"{law} gives {value}" for law, value in values.items())

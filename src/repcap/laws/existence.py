@@ -13,6 +13,7 @@ import numpy as np
 
 from repcap.errors import DomainError
 from repcap.laws.domain import Array, Floats, check_d, check_eps, check_log_k, plain
+from repcap.laws.roots import root
 from repcap.numerics import LN10
 
 _TERMS = 20000
@@ -142,15 +143,13 @@ def random_coherence(k: float, d: float, trials: int = 1) -> float:
 
 
 def _coherence_at(log_p: float, d: float) -> float:
-    """The eps at which ln P(d, eps) = log_p <= 0, by bisection; P falls from 1 to 0 as eps rises from 0 to 1."""
+    """The eps at which ln P(d, eps) = log_p <= 0: P falls from 1 to 0 as eps rises. 0 or 1 within 1e-12 of them."""
     if d == 1.0:
         return 1.0
     # The unknown is t with eps = 1 - exp(-t): near 1 it keeps the digits of 1 - eps, where huge k ends up.
-    low, high = 0.0, 36.0
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        if log_cap(d, -math.expm1(-middle)) > log_p:
-            low = middle
-        else:
-            high = middle
-    return -math.expm1(-high)
+    far = 36.0
+    if log_p >= log_cap(d, 1e-12):
+        return 0.0
+    if log_p <= log_cap(d, -math.expm1(-far)):
+        return 1.0
+    return -math.expm1(-root(lambda t: log_cap(d, -math.expm1(-t)) - log_p, 1e-12, far))

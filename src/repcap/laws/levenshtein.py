@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import math
 
+from repcap.laws.roots import root
+
 _SHRUNK = 1e-200
 """Both recurrences are rescaled below this, so that no degree underflows."""
 
@@ -28,19 +30,21 @@ def _log_binomial(top: int, bottom: int) -> float:
     return math.lgamma(top + 1) - math.lgamma(bottom + 1) - math.lgamma(top - bottom + 1)
 
 
-def log_upper(d: int, eps: float) -> tuple[float, int]:
+def log_upper(d: int, eps: float, most: int = 300_000) -> tuple[float, int] | None:
     """(ln of the bound on the number of lines in R^d with coherence <= eps, the degree N); d >= 2, 0 < eps < 1.
 
-    Time O(N), about 0.3 microseconds a degree; N is near (d/2) (1/sqrt(1 - eps^2) - 1) + O(d^(1/3)).
+    None where N would pass `most`. Time O(N), about half a microsecond a degree; N is near
+    (d/2) (1/sqrt(1 - eps^2) - 1) for large d.
     """
     if eps * eps * (d + 2.0) <= 1.0:
         return math.log(d) + math.log1p(-eps * eps) - math.log1p(-d * eps * eps), 2
     p_old, p = 1.0, eps
     g_before, g_old, g = 1.0, 1.0, eps
-    log_p = log_g = 0.0  # logarithms of what was taken out of the two pairs
-    log_g_before = 0.0
+    log_p = log_g = log_g_before = 0.0  # logarithms of what was taken out of p and p_old, g and g_old, g_before
     n = 1
     while g > 0.0:
+        if n >= most:
+            return None
         p_old, p = p, ((2 * n + d - 2) * eps * p - n * p_old) / (n + d - 2)
         g_before, log_g_before = g_old, log_g
         g_old, g = g, ((2 * n + d) * eps * g - n * g_old) / (n + d)
@@ -54,17 +58,31 @@ def log_upper(d: int, eps: float) -> tuple[float, int]:
     return _log_binomial(d + n - 3, n - 2) + larger + math.log1p(math.exp(smaller - larger)), n
 
 
-def coherence(d: int, log_k: float) -> tuple[float, int]:
-    """(least eps at which the bound allows e^log_k > d lines in R^d, its degree), by bisection; d >= 2."""
-    # The unknown is t with eps = 1 - exp(-t), which keeps the digits of 1 - eps for very many lines.
-    low, high = 0.0, 1.0
-    while log_upper(d, -math.expm1(-high))[0] < log_k and high < 36.0:
-        low, high = high, 2.0 * high
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        if log_upper(d, -math.expm1(-middle))[0] < log_k:
-            low = middle
-        else:
-            high = middle
-    eps = -math.expm1(-0.5 * (low + high))
-    return eps, log_upper(d, eps)[1]
+def degree(d: int, log_k: float, most: int = 20_000) -> int | None:
+    """The degree N of the bound on the coherence of e^log_k > d lines in R^d; None where it would pass `most`.
+
+    Piece N of the bound ends at exactly C(d+N-1, N) lines.
+    """
+    if _log_binomial(d + most - 1, most) < log_k:
+        return None
+    low, high = 1, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _log_binomial(d + middle - 1, middle) >= log_k else (middle, high)
+    return max(high, 2)
+
+
+def coherence(d: int, log_k: float) -> tuple[float, int] | None:
+    """(least eps at which the bound allows e^log_k > d lines in R^d, its degree); d >= 2. None where `degree` is."""
+    piece = degree(d, log_k)
+    if piece is None:
+        return None
+
+    def gap(t: float) -> float:  # eps = 1 - exp(-t), which keeps the digits of 1 - eps for very many lines
+        found = log_upper(d, -math.expm1(-t), most=piece + 2)
+        return 1e300 if found is None else found[0] - log_k
+
+    high = 0.5
+    while gap(high) < 0.0:
+        high *= 2.0
+    return -math.expm1(-root(gap, 0.0, high)), piece

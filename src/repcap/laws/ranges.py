@@ -23,18 +23,18 @@ def fitted() -> dict[int, tuple[float, float]]:
 def outside(d: float, log_k: float) -> str | None:
     """Why (k, d) lies outside the data that `ratio` and `full` were fitted to, in words; None inside.
 
-    Between two fitted dimensions the range of k is what both of them cover.
+    Between two fitted dimensions the range of k/d is what both of them cover.
     """
     data = fitted()
     least, greatest = min(data), max(data)
     if not least <= d <= greatest:
-        return f"d = {d:g} is outside {least} to {greatest}"
-    below, above = max(x for x in data if x <= d), min(x for x in data if x >= d)
-    low, high = max(data[below][0], data[above][0]), min(data[below][1], data[above][1])
-    slack = 1e-9
-    if math.log(low) - slack <= log_k <= math.log(high) + slack:
+        return f"d = {d:.6g} is not within {least} to {greatest}"
+    near = {max(x for x in data if x <= d), min(x for x in data if x >= d)}
+    low, high = max(data[x][0] / x for x in near), min(data[x][1] / x for x in near)
+    share = log_k - math.log(d)
+    if math.log(low) - 1e-9 <= share <= math.log(high) + 1e-9:
         return None
     return (
-        f"k = {format_power(log_k / LN10)} is outside {low:g} to {high:g} "
-        f"(k/d from {low / d:.3g} to {high / d:.3g} at d = {d:g})"
+        f"k = {format_power(log_k / LN10)} (k/d = {format_power(share / LN10)}) is not within "
+        f"k/d = {low:.3g} to {high:.3g} at d = {d:.6g}"
     )
