@@ -82,6 +82,7 @@ def _brief(item: Result) -> dict[str, Any]:
         "matrix": matrix,
         "d": record.get("dim", ""),
         "value": record.get("epsilon"),
+        "created": item.created,
     }
 
 
