@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import curve_fit, minimize_scalar
 
+import repcap
 from repcap.errors import DomainError, InputError
 from repcap.laws import full, jl, ratio, welch_power
 from repcap.laws.data import PackingTable, optimized_packing, random_packing
@@ -171,6 +172,10 @@ def test_residuals_by_d_add_up():
     squares = sum(row["n"] * row["rmse"] ** 2 for row in found.by_d)
     assert math.sqrt(squares / found.n) == pytest.approx(found.rmse, rel=1e-12)
     assert max(row["max_error"] for row in found.by_d) == found.max_error
+
+
+def test_public_name():
+    assert repcap.fit is fit
 
 
 def test_to_dict_has_the_keys_that_scripts_rely_on():

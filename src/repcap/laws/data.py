@@ -24,7 +24,6 @@ import numpy as np
 import numpy.typing as npt
 
 from repcap.errors import InputError
-from repcap.numerics import CLASS_HIGH
 
 Floats = npt.NDArray[np.float64]
 
@@ -250,8 +249,3 @@ def load_table(path: str | os.PathLike[str]) -> PackingTable:
     if not file.is_file():
         raise InputError(f"no file {file}: give a CSV with the columns k, d, epsilon, or one of {', '.join(BUILT_IN)}")
     return reader(file)
-
-
-def class_of_row(model: PublishedModel) -> str:
-    """`Class 1` (epsilon > 0.2, no near-orthogonal structure) or `Class 2`, as the paper splits its table."""
-    return "Class 1" if model.epsilon > CLASS_HIGH else "Class 2"

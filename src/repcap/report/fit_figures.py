@@ -54,7 +54,8 @@ def colour_bar(drawn: Figure, axes: Any, table: PackingTable) -> None:
     shades, norm = dimension_colours(table)
     bar = drawn.colorbar(ScalarMappable(norm=norm, cmap=shades), ax=axes, shrink=0.9, pad=0.02)
     ticks = np.unique(table.d)
-    ticks = ticks[np.unique(np.linspace(0, ticks.size - 1, 7).round().astype(int))]
+    even = np.geomspace(ticks[0], ticks[-1], 6)
+    ticks = np.unique([ticks[np.argmin(np.abs(np.log(ticks / place)))] for place in even])
     bar.set_ticks(ticks.tolist(), labels=[f"{tick:g}" for tick in ticks])
     bar.minorticks_off()
     bar.set_label("dimension d")

@@ -17,6 +17,7 @@ from repcap.studies.reproduce.packings import explicit, lower_bounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 FORMATS = ("png", "svg")
 
@@ -42,7 +43,8 @@ def random_fit(path: Path) -> list[Path]:
         line = np.geomspace(x.min(), x.max(), 50)
         left.plot(line, np.sqrt(found.params["C"] * line), color=style.VERMILION, zorder=0, label="ε = √(C ln k / d)")
         left.set(xscale="log", yscale="log", xlabel="ln k / d", ylabel="ε, least of 1000 draws")
-        _plain(left, "y")
+        _ticks(left.yaxis, (0.05, 0.1, 0.2))
+        _ticks(left.xaxis, (0.002, 0.005, 0.01, 0.02))
         left.set_title(f"jl, C = {found.params['C']:.3f}")
         left.legend(loc="upper left")
         _residuals(middle, table, found.predict(table.k, table.d), f"jl: MAPE {found.mape:.1%}")
@@ -50,6 +52,7 @@ def random_fit(path: Path) -> list[Path]:
         limit = max(abs(value) for axes in (middle, right) for value in axes.get_ylim())
         for axes in (middle, right):
             axes.set_ylim(-limit, limit)
+            _ticks(axes.xaxis, (2000, 8000, 32000))
         right.set_ylabel("")
         fit_figures.colour_bar(drawn, right, table)
         return style.save(drawn, path, FORMATS)
@@ -138,11 +141,8 @@ def _residuals(axes: Axes, table: PackingTable, predicted: Any, title: str) -> N
     axes.set(xscale="log", xlabel="k", ylabel="predicted - data, % of data", title=title)
 
 
-def _plain(axes: Axes, which: str) -> None:
-    """Plain numbers at 1, 2, 5 on a logarithmic axis of about one decade."""
-    axis = axes.yaxis if which == "y" else axes.xaxis
-    low, high = axis.get_view_interval()
-    ticks = [lead * 10.0**power for power in range(-5, 5) for lead in (1, 2, 5) if low <= lead * 10.0**power <= high]
+def _ticks(axis: Axis, ticks: tuple[float, ...]) -> None:
+    """Plain numbers at these places of a logarithmic axis and no others: it covers too little for powers of ten."""
     axis.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks])
     axis.set_ticks([], minor=True)
 
@@ -151,8 +151,8 @@ DRAWINGS: tuple[Drawing, ...] = (
     Drawing(
         "random_fit",
         "Random vectors",
-        "Left: the published random packings over ln k / d with the fitted law. Middle: its residuals. Right: the median "
-        "of the best of 1000 draws, computed from the area of a spherical cap without any fitted constant.",
+        "Left: the published random packings over ln k / d with the fitted law. Middle: its residuals. Right: the "
+        "median of the best of 1000 draws, computed from the area of a spherical cap without any fitted constant.",
         random_fit,
     ),
     Drawing(

@@ -6,6 +6,7 @@ import base64
 import html
 import itertools
 import os
+import re
 from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
@@ -21,7 +22,7 @@ from repcap.studies.reproduce.claims import STATUSES
 
 TITLE = "Representational capacity: published, recomputed, corrected"
 COLUMNS = ("claim", "published", "recomputed", "corrected", "status")
-MODEL_COLUMNS = ("model", "d", "ε", "ε/null", "published k", "full", "proven from", "proven to", "best explicit set")
+MODEL_COLUMNS = ("model", "d", "ε", "ε/null", "published k", "full", "proven from", "proven to", "what proves it")
 
 
 def write_report(
@@ -85,8 +86,8 @@ def _headlines(found: Reproduction) -> list[tuple[str, str]]:
     return [
         (f"{agreeing} of {len(checked) + len(found.rows)}", "published numbers and rows recomputed as printed"),
         (
-            f"{found.claim('ratio.factor').values['on_k_above_d']:.1f}×, not 123×",
-            "what ratio gains over jl, without six cells of optimiser residue",
+            f"{found.claim('ratio.factor').values['on_k_above_d']:.1f} times",
+            f"is what ratio gains over jl, not {found.claim('ratio.factor').published}, without six cells of residue",
         ),
         (
             f"{kerdock['construction']['k']} > {kerdock['ratio']:.0f}",
@@ -99,18 +100,18 @@ def _headlines(found: Reproduction) -> list[tuple[str, str]]:
 
 def _method(found: Reproduction) -> list[str]:
     return [
-        "Nothing in the recomputed and corrected columns is typed in: each is computed when the report is made, from the "
-        "published data (166 optimised and 256 random packings, 45 models).",
+        "Nothing in the recomputed and corrected columns is typed in: each is computed when the report is made, from "
+        "the published data (166 optimised and 256 random packings, 45 models).",
         "A number agrees if it rounds to the printed one. For Table 1, epsilon is known to five decimals only, so the "
         "capacity over the epsilons that round to the printed one must reach the printed capacity.",
-        f"Intervals are 95 % percentiles of {found.bootstrap} bootstrap draws over cells. Cells of one optimiser are no "
-        "independent sample: read them as how far the fit hangs on single cells.",
+        f"Intervals are 95 % percentiles of {found.bootstrap} bootstrap draws over cells. Cells of one optimiser are "
+        "no independent sample: read them as how far the fit hangs on single cells.",
         "NRMSE is the RMSE over the range of epsilon. MAPE weighs every cell's relative error the same, so cells with "
         "epsilon near 0 rule it.",
         "Proven from: the larger of the best explicit set and Gilbert-Varshamov. Proven to: the least of Welch, "
         "orthoplex and Levenshtein. A law in between is an interpolation of what one optimiser reached.",
-        "epsilon is mean + 2 standard deviations of the cosines, a quantile of them; the laws speak of the largest. The "
-        "published data do not hold the largest cosine of a model, so this report cannot correct for it.",
+        "epsilon is mean + 2 standard deviations of the cosines, a quantile of them; the laws speak of the largest. "
+        "The published data do not hold the largest cosine of a model, so this report cannot correct for it.",
     ]
 
 
@@ -130,9 +131,19 @@ def _row_cells(row: TableRow) -> tuple[str, ...]:
 
 
 MODELS_NOTE = (
-    "ε/null: epsilon over 2/√d, the value of random directions. full: recomputed; in brackets where epsilon ≥ 0.1, for "
-    "which the paper prints no number. "
+    "ε/null: epsilon over 2/√d, the value of random directions. full: recomputed at the printed epsilon, whose "
+    "rounding moves the last digit; in brackets where epsilon ≥ 0.1, for which the paper prints no number. "
 )
+
+
+def _notes(claims: list[Claim]) -> list[str]:
+    """The note of each claim; empty where it repeats one above it."""
+    seen: set[str] = set()
+    shown = []
+    for claim in claims:
+        shown.append("" if claim.note in seen else claim.note)
+        seen.add(claim.note)
+    return shown
 
 
 def _groups(found: Reproduction) -> list[tuple[str, list[Claim]]]:
@@ -153,7 +164,7 @@ def markdown(found: Reproduction) -> str:
     for group, claims in _groups(found):
         lines += ["", f"## {group}", "", _line(COLUMNS), _line(["---"] * len(COLUMNS))]
         lines += [_line((c.title, c.published, c.recomputed, c.corrected, c.status)) for c in claims]
-        notes = [f"- *{claim.title}*: {claim.note}" for claim in claims if claim.note]
+        notes = [f"- *{c.title}*: {note}" for c, note in zip(claims, _notes(claims), strict=True) if note]
         lines += ["", *notes] if notes else []
     lines += ["", "## Figures"]
     for drawing in DRAWINGS:
@@ -183,7 +194,8 @@ def _departing(found: Reproduction) -> str:
 
 
 def _e(text: str) -> str:
-    return html.escape(text)
+    """Escaped, with `names` in code type."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def page(found: Reproduction, figures: Path) -> str:
@@ -204,13 +216,13 @@ def page(found: Reproduction, figures: Path) -> str:
 
 def _html_group(group: str, claims: list[Claim]) -> str:
     body = []
-    for claim in claims:
+    for claim, note in zip(claims, _notes(claims), strict=True):
         cells = "".join(f"<td>{_e(text)}</td>" for text in (claim.title, claim.published, claim.recomputed))
         status = f'<td class="status {claim.status}">{claim.status}</td>'
-        kind = ' class="has-note"' if claim.note else ""
+        kind = ' class="has-note"' if note else ""
         body.append(f"<tr{kind}>{cells}<td>{_e(claim.corrected)}</td>{status}</tr>")
-        if claim.note:
-            body.append(f'<tr class="note"><td colspan="5">{_e(claim.note)}</td></tr>')
+        if note:
+            body.append(f'<tr class="note"><td colspan="5">{_e(note)}</td></tr>')
     head = "".join(f"<th>{column}</th>" for column in COLUMNS)
     table = f'<table class="claims"><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table>'
     return f'<h2>{_e(group)}</h2>\n<div class="scroll">{table}</div>'

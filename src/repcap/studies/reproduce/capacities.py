@@ -13,6 +13,11 @@ GROUP = "Capacities in the text"
 LLAMA = (4096, 0.0645)
 WIDER = ((2048, 0.09), (3072, 0.09))
 LOOSER = ((8192, 0.05), (8192, 0.09))
+NOTES = {
+    "wider": "Inputs inferred: the step from d = 2048 to 3072 at epsilon = 0.09 gives both numbers under `full`.",
+    "looser": "Inputs inferred: at d = 8192, epsilon = 0.09 gives the second number; 0.05 gives the first only if "
+    "it was cut off to two digits instead of rounded.",
+}
 
 
 def _proven(found: Bracket) -> str:
@@ -58,16 +63,10 @@ def _pair(key: str, inputs: tuple[tuple[int, float], tuple[int, float]], publish
     for place, (d, eps), printed in zip(("from", "to"), inputs, published, strict=True):
         at = bracket(d, eps)
         value = math.exp(full.log_k(d, eps))
-        note = (
-            f"Inputs inferred: (d, epsilon) = ({d}, {eps}) is the round pair under `full` that comes nearest; the "
-            "inputs are not part of the released data."
-        )
-        if key == "looser" and place == "from":
-            note += " It gives 2.46e8, which rounds to 2.5e8 and is 2.4e8 only if cut off."
         found.append(
             numeric(
                 f"{key}.{place}", GROUP, f"full at ({d}, {eps:g})", printed, value,
-                corrected=_proven(at), inferred=True, note=note,
+                corrected=_proven(at), inferred=True, note=NOTES[key],
                 values={"d": d, "epsilon": eps, "bracket": at.to_dict()},
             )
         )  # fmt: skip

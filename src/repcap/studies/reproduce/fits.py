@@ -40,7 +40,7 @@ def random_claims(bootstrap: int) -> list[Claim]:
         numeric(
             "random.C", RANDOM, "C of jl", "3.029", found.params["C"],
             corrected=f"95 %: {interval(found.ci['C'])}" if found.ci else "",
-            note="The published interval is absent; this one is a bootstrap over cells.",
+            note="Corrected: bootstrap over cells.",
             values={"cells": found.n, "ci": list(found.ci.get("C", ()))},
         ),
         numeric(
