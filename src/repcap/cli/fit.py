@@ -176,4 +176,4 @@ def _print_residuals(found: Fit) -> None:
 
 def _range_text(found: Fit) -> str:
     names = {"k": "k", "d": "d", "k_over_d": "k/d"}
-    return ", ".join(f"{text} {found.range[key][0]:.4g} to {found.range[key][1]:.4g}" for key, text in names.items())
+    return ", ".join(f"{text} {found.range[key][0]:.5g} to {found.range[key][1]:.5g}" for key, text in names.items())
