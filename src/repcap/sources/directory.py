@@ -56,7 +56,12 @@ def _torch(spec: str, files: list[Path], consolidated: bool = False) -> Checkpoi
         return ConsolidatedCheckpoint(spec, files)
     from repcap.sources.torch_file import TorchCheckpoint
 
-    return TorchCheckpoint(spec, files)
+    found = TorchCheckpoint(spec, files)
+    others = [item.name for item in files[0].parent.glob("consolidated.*.pth") if NUMBERED.match(item.name)]
+    if not consolidated and NUMBERED.match(files[0].name) and len(others) > 1:
+        found.complete = False
+        found.note(f"{files[0].name} is one of {len(others)} tensor-parallel parts: give the directory to join them")
+    return found
 
 
 def _open_index(spec: str, path: Path, allow_truncated: bool) -> Checkpoint:

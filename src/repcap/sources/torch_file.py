@@ -132,6 +132,7 @@ class TorchCheckpoint(Checkpoint):
         self.spec, self._index = spec, index or {}
         self._folder = Folder(files[0].parent)
         self._broken: dict[str, SourceError] = {}
+        self._own: tuple[str, ...] = ()
         self._named: dict[str, tuple[str, torch.Tensor]] = {}
         if index is None and len(files) == 1 and SHARD_NAME.search(files[0].name):
             self.complete = False
@@ -167,7 +168,11 @@ class TorchCheckpoint(Checkpoint):
     @property
     def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
         absent = [f"{name} cannot be read; tensors in it are listed from the index only" for name in self._broken]
-        return (*absent, *self._folder.warnings)
+        return (*self._own, *absent, *self._folder.warnings)
+
+    def note(self, warning: str) -> None:
+        """Add a warning about the files."""
+        self._own += (warning,)
 
     def tensors(self) -> dict[str, TensorEntry]:
         found = {name: entry_of(name, tensor, file) for name, (file, tensor) in self._named.items()}
