@@ -16,7 +16,8 @@ from repcap.errors import InputError
 from repcap.numerics import CLASS_HIGH, CLASS_LOW
 from repcap.report import style
 from repcap.report.families import looks
-from repcap.report.records import Limit, Record, Row, to_rows
+from repcap.report.records import Record
+from repcap.report.rows import Limit, Row, to_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +49,7 @@ def epsilon_over_d(
         for axes, (title, shown) in zip(grid[0], panels, strict=True):
             _scatter(axes, shown, look)
             axes.set_title(f"{title} (n = {len(shown)})")
-            axes.set_ylabel("ε = mean + 2 std of the cosines")
+            axes.set_ylabel(f"ε = mean + {rows[0].z:g} std of the cosines")
         _class_borders(grid[0][0])
         grid[0][0].set_yscale("log")
         _plain_decades(grid[0][0])
@@ -61,7 +62,8 @@ def _scatter(axes: Axes, rows: Sequence[Row], look: dict[str, Any]) -> None:
     ds = [row.d for row in rows]
     ends = (min(ds) / 1.25, max(ds) * 1.25)
     grid = [ends[0] * (ends[1] / ends[0]) ** (step / 100) for step in range(101)]
-    axes.plot(grid, [2 / math.sqrt(d) for d in grid], color="black", lw=1, ls="--", label="random: 2/√d")
+    z = rows[0].z
+    axes.plot(grid, [z / math.sqrt(d) for d in grid], color="black", lw=1, ls="--", label=f"random: {z:g}/√d")
     for family, (colour, marker) in look.items():
         mine = [row for row in rows if row.family == family]
         ds_mine, epsilons = [row.d for row in mine], [row.epsilon for row in mine]

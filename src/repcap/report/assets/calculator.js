@@ -1,0 +1,148 @@
+/* The calculator: d, epsilon, vocabulary and tying in; every law, the bracket and what is left for features out.
+   It computes here, with laws.js, so it answers at once and needs no server. */
+"use strict";
+
+(() => {
+  const { h, byId, format, laws, capacityCurves } = repcap;
+
+  const LINES = [
+    ["upper", "Proven upper bound", "at most"],
+    ["construction", "Explicit construction", "at least"],
+    ["gilbert_varshamov", "Random coding (Gilbert–Varshamov)", "at least"],
+    ["full", "Law full", "fitted"],
+    ["ratio", "Law ratio", "fitted"],
+    ["jl_random", "Law jl, C = 3.029", "fitted to random"],
+    ["jl_proven", "Law jl, C = 8", "at least"],
+  ];
+
+  let fitted = {};
+
+  /** log10(10^log10k - used), null where nothing is left. */
+  function left(log10k, used) {
+    if (!Number.isFinite(log10k)) return log10k;
+    if (used <= 0) return log10k;
+    const gap = Math.log10(used) - log10k;
+    return gap >= 0 ? null : log10k + Math.log1p(-(10 ** gap)) / Math.LN10;
+  }
+
+  const flat = (found) => ({
+    upper: found.upper.log10_k,
+    construction: found.construction.log10_k,
+    gilbert_varshamov: found.gilbert_varshamov.log10_k,
+    full: found.full.log10_k,
+    ratio: found.ratio.log10_k,
+    jl_random: found.jl_random.log10_k,
+    jl_proven: found.jl_proven.log10_k,
+  });
+
+  /** Why (d, k) lies outside the data that the laws were fitted to, in words; null inside (as repcap/laws/ranges.py). */
+  function outside(d, log10k) {
+    const dims = Object.keys(fitted).map(Number).sort((a, b) => a - b);
+    const [least, most] = [dims[0], dims[dims.length - 1]];
+    if (d < least || d > most) return `d = ${d} is outside ${least} to ${most}`;
+    const [below, above] = [dims.filter((x) => x <= d).pop(), dims.find((x) => x >= d)];
+    const [low, high] = [Math.max(fitted[below][0], fitted[above][0]), Math.min(fitted[below][1], fitted[above][1])];
+    if (log10k >= Math.log10(low) - 1e-9 && log10k <= Math.log10(high) + 1e-9) return null;
+    return `k = ${format.power(log10k)} is outside ${format.grouped(low)} to ${format.grouped(high)}`;
+  }
+
+  /** What must be said beside the numbers, as repcap/laws/bracket.py says it. */
+  function warnings(d, epsilon, found) {
+    const list = [];
+    const random = found.gilbert_varshamov.log10_k > found.construction.log10_k;
+    const proven = random ? { log10_k: found.gilbert_varshamov.log10_k, name: "Gilbert–Varshamov" } : found.construction;
+    for (const name of ["ratio", "full"]) {
+      const value = found[name].log10_k;
+      if (value < proven.log10_k - 1e-9) {
+        list.push(`${name} gives ${format.power(value)}, below the ${format.power(proven.log10_k)} that are proven to exist (${proven.name}): it is no upper bound here.`);
+      }
+      if (value > found.upper.log10_k + 1e-9) {
+        list.push(`${name} gives ${format.power(value)}, above the ${format.power(found.upper.log10_k)} that are possible at most (${found.upper.name}): it is no estimate here.`);
+      }
+    }
+    for (const name of ["ratio", "full"]) {
+      const reason = outside(d, found[name].log10_k);
+      if (reason) list.push(`${name} is an extrapolation here: ${reason} of the data that it was fitted to.`);
+    }
+    if (epsilon >= 0.1) list.push("ε ≥ 0.1, where the published work calls the capacity indeterminate.");
+    const null_ = 2 / Math.sqrt(d);
+    list.push(`Random directions at this d have ε = ${null_.toPrecision(3)}; yours is ${(epsilon / null_).toFixed(2)} times that.`);
+    return list;
+  }
+
+  function read() {
+    const number = (id) => {
+      const field = byId(id);
+      const value = Number(field.value);
+      return field.value.trim() === "" || !Number.isFinite(value) ? null : value;
+    };
+    return { d: number("calc-d"), epsilon: number("calc-eps"), vocab: number("calc-vocab"), tied: byId("calc-tied").checked };
+  }
+
+  function problem({ d, epsilon, vocab }) {
+    if (d === null || d < 2 || d > 1e6 || d !== Math.floor(d)) return "d must be a whole number from 2 to 1 000 000.";
+    if (epsilon === null || epsilon <= 0 || epsilon >= 1) return "ε must lie between 0 and 1.";
+    if (vocab !== null && (vocab < 0 || vocab !== Math.floor(vocab))) return "The vocabulary must be a whole number.";
+    return null;
+  }
+
+  function lineOf([name, title, standing], values, found, used) {
+    const detail = name === "upper" || name === "construction" ? found[name].name : null;
+    const rest = left(values[name], used);
+    return h("tr", { "data-line": name, "data-log10": values[name] },
+      h("th", { scope: "row" }, title, h("small", {}, h("span", { class: `standing ${standing.replaceAll(" ", "-")}` }, standing), detail ? ` · ${detail}` : null)),
+      h("td", { class: "number strong" }, format.power(values[name])),
+      h("td", { class: "number log" }, Number.isFinite(values[name]) ? values[name].toFixed(3) : "∞"),
+      used > 0 ? h("td", { class: "number" }, rest === null ? h("span", { class: "unsure" }, "none") : format.power(rest)) : null);
+  }
+
+  function render() {
+    const given = read();
+    const trouble = problem(given);
+    byId("calc-problem").textContent = trouble || "";
+    byId("calc-result").hidden = trouble !== null;
+    if (trouble) return;
+    const { d, epsilon, vocab, tied } = given;
+    const found = laws.capacity(d, epsilon);
+    const values = flat(found);
+    const used = (vocab || 0) * (tied ? 1 : 2);
+    byId("calc-range").value = String(Math.log10(epsilon));
+    byId("calc-head").replaceChildren(h("tr", {}, ["Law or bound", "k", "log₁₀ k"].map((title, place) =>
+      h("th", { scope: "col", class: ["", "number", "number log"][place] }, title)), used > 0 ? h("th", { scope: "col", class: "number" }, "left for features") : null));
+    byId("calc-body").replaceChildren(...LINES.map((line) => lineOf(line, values, found, used)));
+    byId("calc-notes").replaceChildren(...warnings(d, epsilon, found).map((text) => h("li", {}, text)));
+    byId("calc-budget").textContent = used > 0
+      ? `Budget: k = ${tied ? "V" : "2V"} + features. The tokens take ${format.grouped(used)} directions.`
+      : "Give a vocabulary to see what is left for features.";
+    curves(d, epsilon);
+  }
+
+  function curves(d, epsilon) {
+    capacityCurves(byId("calc-chart"), { d, epsilon, evaluate: (dim, eps) => flat(laws.capacity(dim, eps)), pick: (eps) => choose({ epsilon: eps }) });
+  }
+
+  /** Put values into the fields and compute. */
+  function choose({ d, epsilon, vocab, tied }) {
+    if (d !== undefined) byId("calc-d").value = String(d);
+    if (epsilon !== undefined) byId("calc-eps").value = String(epsilon);
+    if (vocab !== undefined) byId("calc-vocab").value = vocab === null ? "" : String(vocab);
+    if (tied !== undefined && tied !== null) byId("calc-tied").checked = tied;
+    render();
+  }
+
+  function start(rows, ranges) {
+    fitted = ranges;
+    for (const id of ["calc-d", "calc-eps", "calc-vocab", "calc-tied"]) byId(id).addEventListener("input", render);
+    byId("calc-form").addEventListener("submit", (event) => event.preventDefault());
+    byId("calc-range").addEventListener("input", (event) => choose({ epsilon: Number((10 ** Number(event.target.value)).toPrecision(3)) }));
+    byId("calc-key").replaceChildren(...repcap.curveKey());
+    const preset = byId("calc-model");
+    rows.forEach((row, place) => preset.append(h("option", { value: place }, `${row.label} (d = ${row.d}, ε = ${format.significant(row.epsilon, 4)})`)));
+    preset.addEventListener("change", () => {
+      const row = rows[Number(preset.value)];
+      if (preset.value !== "" && row) choose({ d: row.d, epsilon: row.epsilon, vocab: row.n, tied: row.tied });
+    });
+  }
+
+  repcap.calculator = { start, render, choose, left, warnings };
+})();

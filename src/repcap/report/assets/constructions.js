@@ -1,0 +1,246 @@
+/* The best explicit set of lines at (d, epsilon), as repcap/laws/{families,constructions}.py choose it.
+   A block is {name, d, log, coherence}: log is ln k, because k itself may have thousands of digits. */
+"use strict";
+
+(() => {
+  const SLACK = 1e-12;
+  const LN2 = Math.log(2);
+  const fits = (coherence, eps) => coherence <= eps * (1 + SLACK);
+  const block = (name, d, log, coherence) => ({ name, d, log, coherence });
+  const logSum = (a, b) => Math.max(a, b) + Math.log1p(Math.exp(-Math.abs(a - b)));
+  const bitLength = (d) => Math.floor(Math.log2(d + 0.5)) + 1;
+
+  // Prime powers, Hadamard orders ----------------------------------------------------------------------------------
+
+  function cached(compute) {
+    const known = new Map();
+    return (n) => {
+      if (!known.has(n)) known.set(n, compute(n));
+      return known.get(n);
+    };
+  }
+
+  const isPrime = cached((n) => {
+    if (n < 4) return n >= 2;
+    if (n % 2 === 0 || n % 3 === 0) return false;
+    for (let i = 5; i * i <= n; i += 6) if (n % i === 0 || n % (i + 2) === 0) return false;
+    return true;
+  });
+
+  /** [p, m] with n = p^m, or null. */
+  const primePower = cached((n) => {
+    if (n < 2) return null;
+    for (let m = bitLength(n); m > 0; m -= 1) {
+      const p = Math.round(n ** (1 / m));
+      if (p >= 2 && p ** m === n && isPrime(p)) return [p, m];
+    }
+    return null;
+  });
+
+  /** [p, m] of the largest odd prime up to `limit` and of the odd prime powers above it. */
+  const oddPrimePowers = cached((limit) => {
+    const found = [];
+    for (let q = limit; q > 2; q -= 1) {
+      const factors = primePower(q);
+      if (factors && factors[0] !== 2) {
+        found.push(factors);
+        if (factors[1] === 1) break;
+      }
+    }
+    return found;
+  });
+
+  const isHadamardOrder = cached((n) => {
+    if (n === 1 || n === 2) return true;
+    if (n % 4) return false;
+    const half = n / 2 - 1;
+    if (primePower(n - 1) || (half % 4 === 1 && primePower(half))) return true;
+    if (n % 2 === 0 && isHadamardOrder(2) && isHadamardOrder(n / 2)) return true;
+    for (let a = 4; a * a <= n; a += 4) if (n % a === 0 && isHadamardOrder(a) && isHadamardOrder(n / a)) return true;
+    return false;
+  });
+
+  let systems = null;
+
+  /** [b, v, r, block size] of Steiner systems with a Hadamard matrix of order r + 1, b up to a million. */
+  function steinerSystems() {
+    if (systems) return systems;
+    const largest = 1e6;
+    const found = [];
+    for (let v = 4; v * (v - 1) / 2 <= largest; v += 4) found.push([(v * (v - 1)) / 2, v, v - 1, 2]);
+    for (let v = 7; v * (v - 1) / 6 <= largest; v += 8) {
+      if (v % 6 === 1 || v % 6 === 3) found.push([(v * (v - 1)) / 6, v, (v - 1) / 2, 3]);
+    }
+    for (const q of [3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31]) {
+      for (let n = 2; n < 12 && q ** n <= 1e13; n += 1) {
+        const r = (q ** n - 1) / (q - 1);
+        found.push([q ** (n - 1) * r, q ** n, r, q]);
+        const v = (q ** (n + 1) - 1) / (q - 1);
+        found.push([(v * r) / (q + 1), v, r, q + 1]);
+      }
+    }
+    systems = found.filter(([b, , r]) => b <= largest && isHadamardOrder(r + 1)).sort((x, y) => x[0] - y[0]);
+    return systems;
+  }
+
+  // Families: each gives blocks with at most d dimensions and coherence <= eps -------------------------------------
+
+  const SPORADIC = [
+    [4, 3, 1 / 3, "diagonals of the cube"], [6, 3, 1 / Math.sqrt(5), "icosahedron"],
+    [7, 3, 1 / Math.sqrt(3), "axes and diagonals of the cube"], [10, 5, 1 / 3, "Petersen lines"],
+    [16, 6, 1 / 3, "Clebsch lines"], [28, 7, 1 / 3, "28 equiangular lines"], [36, 15, 1 / 5, "36 equiangular lines"],
+    [276, 23, 1 / 5, "276 equiangular lines"], [1408, 22, 1 / 3, "Leech section"], [2300, 23, 1 / 3, "Leech section"],
+    [12, 4, 1 / 2, "root system D4"], [36, 6, 1 / 2, "root system E6"], [63, 7, 1 / 2, "root system E7"],
+    [120, 8, 1 / 2, "root system E8"], [378, 12, 1 / 2, "Coxeter-Todd lattice"], [46575, 23, 1 / 2, "laminated lattice"],
+    [98280, 24, 1 / 2, "Leech lattice"], [26208000, 48, 1 / 2, "extremal lattice P48"], [3109087800, 72, 1 / 2, "Nebe's lattice"],
+  ];
+
+  const binomials = (n, upTo) => {
+    let [term, sum] = [1, 0];
+    for (let i = 1; i <= upTo; i += 1) {
+      term = (term * (n - i + 1)) / i;
+      sum += term;
+    }
+    return sum;
+  };
+
+  function small(d, eps, found) {
+    found.push(block("orthonormal basis", d, Math.log(d), 0));
+    if (d >= 2 && fits(1 / d, eps)) found.push(block("simplex", d, Math.log(d + 1), 1 / d));
+    const k = Math.floor((Math.PI / Math.acos(Math.min(eps * (1 + SLACK), 1 - 1e-15))) * (1 + 1e-15));
+    if (d >= 2 && k >= 3 && fits(Math.cos(Math.PI / k), eps)) found.push(block(`${k} equal angles in the plane`, 2, Math.log(k), Math.cos(Math.PI / k)));
+    for (const [lines, dim, coherence, name] of SPORADIC) {
+      if (dim <= d && fits(coherence, eps)) found.push(block(name, dim, Math.log(lines), coherence));
+    }
+    if (d >= 3 && fits(0.5, eps)) found.push(block(`root system D${d}`, d, Math.log(d * (d - 1)), 0.5));
+  }
+
+  function equiangular(d, eps, found) {
+    for (let q = 2 * d - 1 - ((2 * d - 2) % 4); q > 4 && fits(1 / Math.sqrt(q), eps); q -= 4) {
+      if (!primePower(q)) continue;
+      found.push(block(`conference matrix q=${q}`, (q + 1) / 2, Math.log(q + 1), 1 / Math.sqrt(q)));
+      break;
+    }
+    let best = null;
+    for (const [b, v, r, size] of steinerSystems()) {
+      if (b > d) break;
+      if (fits(1 / r, eps) && (!best || v * (r + 1) > best.k)) best = { k: v * (r + 1), b, v, r, size };
+    }
+    if (best) found.push(block(`Steiner equiangular S(2,${best.size},${best.v})`, best.b, Math.log(best.k), 1 / best.r));
+  }
+
+  /** Families in R^(2^M): signs times 2^(-M/2). */
+  function binary(d, eps, found) {
+    for (let bits = 1; bits < bitLength(d); bits += 1) {
+      const size = 2 ** bits;
+      const flat = 2 ** (-bits / 2);
+      if (fits(flat, eps)) found.push(block("basis + Hadamard", size, (bits + 1) * LN2, flat));
+      if (bits % 2 === 0 && fits(flat, eps)) found.push(block("Kerdock (real MUBs)", size, Math.log(size) + Math.log(size / 2 + 1), flat));
+      if (bits >= 4 && bits % 2 === 0) delsarteGoethals(bits, eps, found);
+      if (bits >= 3 && bits % 2) quadraticForms(bits, eps, found);
+      if (bits >= 3) {
+        const t = Math.floor((eps * (1 + SLACK) * 2 ** (bits / 2)) / 2) + 1;
+        const coherence = 2 * (t - 1) * flat;
+        if (t >= 2 && coherence < 1) found.push(block(`dual BCH t=${t}`, size, logSum(t * bits * LN2, bits * LN2), coherence));
+        if (fits(0.5, eps)) {
+          let log = -LN2;
+          for (let i = 1; i <= bits; i += 1) log += Math.log(2 ** i + 2);
+          found.push(block("Barnes-Wall lattice", size, log, 0.5));
+        }
+      }
+      if (bits >= 4) reedMuller(bits, eps, found);
+    }
+  }
+
+  function delsarteGoethals(bits, eps, found) {
+    for (let r = bits / 2 - 1; r >= 1; r -= 1) {
+      const coherence = 2 ** (r - bits / 2);
+      if (!fits(coherence, eps)) continue;
+      const log = logSum((bits + (bits - 1) * (r + 1)) * LN2, bits * LN2);
+      found.push(block(`Delsarte-Goethals r=${r}`, 2 ** bits, log, coherence));
+      return;
+    }
+  }
+
+  function quadraticForms(bits, eps, found) {
+    const half = (bits - 1) / 2;
+    for (let rank = 1; rank <= half; rank += 1) {
+      if (!fits(2 ** -rank, eps)) continue;
+      const log = logSum((bits + bits * (half - rank + 1)) * LN2, bits * LN2);
+      found.push(block(rank < half ? `quadratic forms h=${rank}` : "Gold", 2 ** bits, log, 2 ** -rank));
+      return;
+    }
+  }
+
+  function reedMuller(bits, eps, found) {
+    for (let r = bits - 1; r >= 3; r -= 1) {
+      const coherence = 1 - 2 ** (1 - r);
+      if (!fits(coherence, eps)) continue;
+      found.push(block(`Reed-Muller r=${r}`, 2 ** bits, binomials(bits, r) * LN2, coherence));
+      return;
+    }
+  }
+
+  function exponentialSums(d, eps, found) {
+    for (const [p, m] of oddPrimePowers(Math.floor(d / 2))) {
+      const q = p ** m;
+      const n = Math.floor(eps * (1 + SLACK) * Math.sqrt(q)) + 1;
+      const coherence = (n - 1) / Math.sqrt(q);
+      if (n >= 2 && coherence < 1) {
+        found.push(block(`exponential sums q=${q} degree<=${n}`, 2 * q, LN2 + (n - Math.floor(n / p)) * Math.log(q), coherence));
+      }
+    }
+  }
+
+  function blocks(d, eps) {
+    const found = [];
+    small(d, eps, found);
+    equiangular(d, eps, found);
+    binary(d, eps, found);
+    exponentialSums(d, eps, found);
+    return found;
+  }
+
+  // Filling R^d with blocks ----------------------------------------------------------------------------------------
+
+  /** a before b: the worthier, then the lower coherence, then the fewer dimensions. */
+  function better(a, b, worth) {
+    const [u, v] = [worth(a), worth(b)];
+    if (Math.abs(u - v) > 1e-14 * Math.max(1, Math.abs(u))) return u > v;
+    if (Math.abs(a.coherence - b.coherence) > 1e-14) return a.coherence < b.coherence;
+    return a.d < b.d;
+  }
+
+  function filling(d, eps, worth) {
+    const parts = [];
+    let log = -Infinity;
+    for (let left = d; left > 0; ) {
+      const best = blocks(left, eps).reduce((top, next) => (better(next, top, worth) ? next : top));
+      const copies = Math.floor(left / best.d);
+      parts.push([best, copies]);
+      left -= copies * best.d;
+      const part = best.log + Math.log(copies);
+      log = log === -Infinity ? part : logSum(log, part);
+    }
+    return { log, parts };
+  }
+
+  function nameOf(parts) {
+    if (parts.length === 1 && parts[0][1] === 1) return parts[0][0].name;
+    const words = parts.slice(0, 3).map(([part, copies]) => {
+      if (part.coherence === 0) return part.d * copies === 1 ? "1 axis" : `${part.d * copies} axes`;
+      return copies > 1 ? `${copies} x ${part.name} in R^${part.d}` : `${part.name} in R^${part.d}`;
+    });
+    return [...words, ...(parts.length > 3 ? ["smaller parts"] : [])].join(" + ");
+  }
+
+  /** {log10_k, name, coherence} of the explicit set with the most lines in R^d at coherence <= eps. */
+  repcap.laws.construction = (d, eps) => {
+    const bySize = filling(d, eps, (part) => part.log);
+    const byDensity = filling(d, eps, (part) => part.log - Math.log(part.d));
+    const equal = Math.abs(bySize.log - byDensity.log) <= 1e-14 * Math.max(1, bySize.log);
+    const size = equal ? bySize.parts.length <= byDensity.parts.length : bySize.log > byDensity.log;
+    const { log, parts } = size ? bySize : byDensity;
+    return { log10_k: log / Math.LN10, name: nameOf(parts), coherence: Math.max(...parts.map(([part]) => part.coherence)) };
+  };
+})();

@@ -1,0 +1,135 @@
+/* The laws and bounds of repcap, as the library computes them (repcap/laws): log10 k at (d, epsilon). No page here. */
+"use strict";
+
+(() => {
+  const LN10 = Math.log(10);
+
+  // Three laws ----------------------------------------------------------------------------------------------------
+
+  const JL_PROVEN = 8.0;
+  const JL_RANDOM = 3.029;
+  const RATIO = 1.293;
+  const FULL = { C: 0.45809143, a: 1.0668005, b: 1.44738666, c: 0.97197234 };
+
+  const jl = (d, eps, C) => (d * eps * eps) / C;
+  const ratio = (d, eps) => Math.log(d) + (d * eps * eps) / RATIO;
+  const full = (d, eps) => (Math.log(d) + ((d ** FULL.c * eps * eps) / FULL.C) ** (1 / FULL.b)) / FULL.a;
+
+  // ln Gamma and its half step -------------------------------------------------------------------------------------
+
+  /** ln Gamma(x), x > 0: Stirling's series from 16 on, the recurrence below. */
+  function logGamma(x) {
+    let shift = 0;
+    while (x < 16) {
+      shift += Math.log(x);
+      x += 1;
+    }
+    const y = 1 / (x * x);
+    const series = (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y * (1 / 1188 - (y * 691) / 360360))))) / x;
+    return (x - 0.5) * Math.log(x) - x + 0.5 * Math.log(2 * Math.PI) + series - shift;
+  }
+
+  /** ln Gamma(a + 1/2) - ln Gamma(a), without the digits that a difference of two logGamma would lose. */
+  function logGammaStep(a) {
+    let correction = 0;
+    while (a < 20) {
+      correction -= Math.log1p(0.5 / a);
+      a += 1;
+    }
+    const x = 1 / (a * a);
+    const series = -1 / 8 + x * (1 / 192 + x * (-1 / 640 + x * (17 / 14336 + x * (-31 / 18432 + (x * 691) / 180224))));
+    return 0.5 * Math.log(a) + series / a + correction;
+  }
+
+  // Gilbert-Varshamov ----------------------------------------------------------------------------------------------
+
+  /** Continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method. */
+  function betaFraction(x, a, b) {
+    const notZero = (value) => (Math.abs(value) < 1e-300 ? 1e-300 : value);
+    let numerator = 1;
+    let denominator = 1 / notZero(1 - ((a + b) * x) / (a + 1));
+    let value = denominator;
+    for (let m = 1; m < 20000; m += 1) {
+      let change = 1;
+      for (const step of [
+        (m * (b - m) * x) / ((a + 2 * m - 1) * (a + 2 * m)),
+        (-(a + m) * (a + b + m) * x) / ((a + 2 * m) * (a + 2 * m + 1)),
+      ]) {
+        denominator = 1 / notZero(1 + step * denominator);
+        numerator = notZero(1 + step / numerator);
+        change = numerator * denominator;
+        value *= change;
+      }
+      if (Math.abs(change - 1) < 4e-16) break;
+    }
+    return value;
+  }
+
+  /** ln of the chance that a random line of R^d makes |cos| >= eps with a given one. */
+  function logCap(d, eps) {
+    if (d <= 1) return 0;
+    const a = (d - 1) / 2;
+    const square = eps * eps;
+    const front = a * (Math.log1p(-eps) + Math.log1p(eps)) + Math.log(eps) + logGammaStep(a) - 0.5 * Math.log(Math.PI);
+    if (square * (d + 4) > 3) return front - Math.log(a) + Math.log(betaFraction(1 - square, a, 0.5));
+    return Math.log1p(-2 * Math.exp(front) * betaFraction(square, 0.5, a));
+  }
+
+  // Upper bounds ---------------------------------------------------------------------------------------------------
+
+  function logBinomial(top, bottom) {
+    const few = Math.min(bottom, top - bottom);
+    if (few > 200) return logGamma(top + 1) - logGamma(bottom + 1) - logGamma(top - bottom + 1);
+    let sum = 0;
+    for (let i = 0; i < few; i += 1) sum += Math.log((top - i) / (i + 1));
+    return sum;
+  }
+
+  /** ln of Levenshtein's bound and the degree of its polynomial; d >= 2. */
+  function levenshtein(d, eps) {
+    if (eps * eps * (d + 2) <= 1) return [Math.log(d) + Math.log1p(-eps * eps) - Math.log1p(-d * eps * eps), 2];
+    const small = 1e-200;
+    let [pOld, p, logP] = [1, eps, 0];
+    let [gBefore, gOld, g, logG, logGBefore] = [1, 1, eps, 0, 0];
+    let n = 1;
+    while (g > 0) {
+      [pOld, p] = [p, ((2 * n + d - 2) * eps * p - n * pOld) / (n + d - 2)];
+      [gBefore, logGBefore] = [gOld, logG];
+      [gOld, g] = [g, ((2 * n + d) * eps * g - n * gOld) / (n + d)];
+      n += 1;
+      if (Math.abs(p) + Math.abs(pOld) < small) [p, pOld, logP] = [p / small, pOld / small, logP + Math.log(small)];
+      if (gOld < small) [g, gOld, logG] = [g / small, gOld / small, logG + Math.log(small)];
+    }
+    const quotient = Math.log(gBefore) + logGBefore - Math.log(-p) - logP;
+    const [larger, smaller] = [Math.max(quotient, 0), Math.min(quotient, 0)];
+    return [logBinomial(d + n - 3, n - 2) + larger + Math.log1p(Math.exp(smaller - larger)), n];
+  }
+
+  const TIE = 1e-12;
+
+  function upper(d, eps) {
+    if (d === 1) return { log10_k: 0, name: "a line has one direction (exact, d = 1)" };
+    if (d === 2) return { log10_k: Math.log10(Math.PI / Math.acos(eps)), name: "equal angles in the plane (exact, d = 2)" };
+    const [log, degree] = levenshtein(d, eps);
+    const orthoplex = Math.log(d) + Math.log1p(d) - Math.log(2);
+    if (eps < (1 - 2 * TIE) / Math.sqrt(d) && orthoplex < log) return { log10_k: orthoplex / LN10, name: "orthoplex (Rankin)" };
+    return { log10_k: log / LN10, name: degree === 2 ? "Welch (order 1)" : `Levenshtein (degree ${degree})` };
+  }
+
+  const law = (log) => ({ log10_k: log / LN10 });
+
+  /** Every law and bound at (d, eps); d a whole number >= 1, 0 < eps < 1. */
+  function capacity(d, eps) {
+    return {
+      jl_proven: law(jl(d, eps, JL_PROVEN)),
+      jl_random: law(jl(d, eps, JL_RANDOM)),
+      ratio: law(ratio(d, eps)),
+      full: law(full(d, eps)),
+      gilbert_varshamov: law(Math.max(-logCap(d, eps), Math.log(d))),
+      upper: upper(d, eps),
+      construction: repcap.laws.construction(d, eps),
+    };
+  }
+
+  repcap.laws = { capacity, upper, logCap, logGamma, logGammaStep };
+})();

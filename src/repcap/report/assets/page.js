@@ -1,0 +1,269 @@
+/* The page: reads the data, holds what is shown (filters, sorting, theme), and redraws the parts. */
+"use strict";
+
+(() => {
+  const { h, byId, format, glyph, tip, scatter, brackets, bracketKey, distributions, sorted, calculator } = repcap;
+  const data = JSON.parse(byId("data").textContent);
+  const rows = data.rows;
+  const looks = data.looks;
+  rows.forEach((row, place) => {
+    row.id = String(place);
+    row.words = [row.label, row.family, row.source, row.klass, row.matrix, String(row.d)].join(" ").toLowerCase();
+  });
+
+  const state = {
+    query: "", families: new Set(), classes: new Set(), metric: "epsilon", indeterminate: false,
+    sort: { key: "epsilon_ratio", direction: 1 }, order: "law", zoom: true, compared: new Set(),
+  };
+
+  function matching() {
+    const words = state.query.toLowerCase().split(/\s+/).filter(Boolean);
+    return rows.filter((row) =>
+      (!state.families.size || state.families.has(row.family)) &&
+      (!state.classes.size || state.classes.has(row.klass)) &&
+      words.every((word) => row.words.includes(word)));
+  }
+
+  // What one model says, as a card (tooltip) and as a dialog -------------------------------------------------------
+
+  const unsure = (row) => row.epsilon >= 0.1;
+
+  function limitText(row, name) {
+    const limit = row[name];
+    if (!limit) return null;
+    const own = ["law", "gilbert_varshamov", "ratio"].includes(name) ? "" : ` (${limit.name})`;
+    const word = unsure(row) && name === "law" ? ", indeterminate" : "";
+    return `${format.power(limit.log10_k)}${own}${word}`;
+  }
+
+  function facts(row) {
+    const plusMinus = row.epsilon_se ? ` ± ${format.significant(row.epsilon_se, 2)}` : "";
+    return [
+      [`ε = mean + ${data.z} std`, `${format.fixed(row.epsilon, 5)}${plusMinus}`],
+      [`random: ${data.z}/√d`, format.fixed(row.epsilon_null, 5)],
+      ["ε ÷ random", format.fixed(row.epsilon_ratio, 3)],
+      ["class", row.klass],
+      ["d_model", format.grouped(row.d)],
+      ["matrix", row.matrix],
+      ["rows", row.n === null ? null : format.grouped(row.n)],
+      ["left out", row.dropped_count ? `${format.grouped(row.dropped_count)} rows without a direction` : null],
+      ["mean, std", row.mean === null || row.std === null ? null : `${format.significant(row.mean, 4)}, ${format.significant(row.std, 4)}`],
+      ["estimated", row.estimate],
+      ["largest |cosine|", format.significant(row.coherence, 4) || null],
+      ...row.variants.map((variant) => [`ε, ${variant.rows}`, `${format.fixed(variant.epsilon, 5)} (${format.fixed(variant.epsilon_ratio, 2)} × random)`]),
+      ["effective dimension", row.effective_dim === null ? null : format.significant(row.effective_dim, 5)],
+      ["tied", row.tied === null ? null : row.tied ? "yes" : "no"],
+      ["dtype", row.dtype],
+      ["construction", limitText(row, "construction")],
+      ["random coding", limitText(row, "gilbert_varshamov")],
+      ["law full", !unsure(row) || state.indeterminate ? limitText(row, "law") : row.law ? "indeterminate (ε ≥ 0.1)" : null],
+      ["upper bound", limitText(row, "upper")],
+      ["published capacity", row.published_capacity === null ? null : format.power(Math.log10(row.published_capacity))],
+      ["source", row.source || null],
+      ["revision", row.revision],
+      ["repcap", row.version],
+    ].filter(([, value]) => value !== null && value !== undefined && value !== "");
+  }
+
+  const list = (row) => h("dl", {}, facts(row).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+
+  function card(...several) {
+    const [row, ...others] = several;
+    return h("div", {}, h("strong", {}, glyph(looks[row.family]), row.label), list(row),
+      others.length ? h("p", {}, `At the same place: ${others.map((other) => other.label).join(", ")}`) : null);
+  }
+
+  const describe = (row) =>
+    `${row.label}: d ${row.d}, epsilon ${format.significant(row.epsilon, 4)}, ${format.fixed(row.epsilon_ratio, 2)} times random, class ${row.klass}` +
+    (row.law && !unsure(row) ? `, law ${format.power(row.law.log10_k)}` : "");
+
+  function open(row) {
+    tip.hide();
+    byId("detail-title").replaceChildren(glyph(looks[row.family]), row.label);
+    byId("detail-facts").replaceChildren(list(row), ...(row.common ? [h("p", {}, row.common)] : []));
+    byId("detail-use").onclick = () => {
+      byId("detail").close();
+      calculator.choose({ d: row.d, epsilon: row.epsilon, vocab: row.n, tied: row.tied });
+      byId("calculator").scrollIntoView();
+      byId("calc-d").focus({ preventScroll: true });
+    };
+    byId("detail-use").hidden = row.epsilon <= 0 || row.epsilon >= 1;
+    byId("detail").showModal();
+    const host = byId("detail-chart");
+    host.replaceChildren();
+    byId("detail-histogram").hidden = !row.histogram;
+    if (row.histogram) distributions(host, [row], { zoom: true, colours: data.cycle, height: 280 });
+  }
+
+  // The parts ------------------------------------------------------------------------------------------------------
+
+  function drawScatter() {
+    scatter(byId("scatter"), rows, { metric: state.metric, z: data.z, shown: new Set(matching()), looks, describe, card, open });
+  }
+
+  const ORDERS = {
+    law: (row) => -row.law.log10_k, upper: (row) => -row.upper.log10_k, construction: (row) => -row.construction.log10_k,
+    d: (row) => row.d, label: null,
+  };
+
+  function drawBrackets() {
+    const fit = matching().filter((row) => row.law && row.construction && row.upper && (state.indeterminate || !unsure(row)));
+    const by = ORDERS[state.order];
+    const ordered = by ? [...fit].sort((a, b) => by(a) - by(b)) : sorted(fit, { key: "label", direction: 1 });
+    byId("no-brackets").hidden = ordered.length > 0;
+    if (!ordered.length) return byId("brackets").replaceChildren();
+    const below = ordered.filter((row) => row.law.log10_k < row.construction.log10_k).length;
+    byId("bracket-count").textContent =
+      `In ${below} of ${ordered.length} models shown, the fitted law lies below a set of directions that can be written down.`;
+    return brackets(byId("brackets"), ordered, { wide: state.indeterminate && ordered.some(unsure), describe, card, open });
+  }
+
+  function drawTable() {
+    const shown = matching();
+    repcap.table(shown, rows, {
+      sort: state.sort, looks, indeterminate: state.indeterminate, open,
+      onSort: (column) => {
+        const same = state.sort.key === column.key;
+        state.sort = { key: column.key, direction: same ? -state.sort.direction : 1 };
+        drawTable();
+      },
+    });
+    byId("count").textContent = shown.length === rows.length ? `${rows.length} models` : `${shown.length} of ${rows.length} models`;
+  }
+
+  function drawDistributions() {
+    const held = rows.filter((row) => row.histogram);
+    if (!held.length) return;
+    const chosen = held.filter((row) => state.compared.has(row.id));
+    byId("distributions-key").replaceChildren(...chosen.map((row, place) => h("span", { class: "key" }, repcap.s("svg", { viewBox: "0 0 26 12", class: "line-glyph", "aria-hidden": "true" },
+      repcap.s("path", { d: "M1,6H25", class: "curve", stroke: data.cycle[place % data.cycle.length], "stroke-dasharray": repcap.DASHES[place] })), row.label)));
+    if (chosen.length) distributions(byId("distributions"), chosen, { zoom: state.zoom, colours: data.cycle });
+    else byId("distributions").replaceChildren();
+    for (const box of byId("compare").querySelectorAll("input")) {
+      box.disabled = !box.checked && chosen.length >= data.cycle.length;
+    }
+  }
+
+  function drawFiltered() {
+    tip.hide();
+    drawScatter();
+    drawBrackets();
+    drawTable();
+  }
+
+  // Controls -------------------------------------------------------------------------------------------------------
+
+  function chips(host, names, chosen, look) {
+    const counts = (name) => rows.filter((row) => row.family === name || row.klass === name).length;
+    host.append(...names.map((name) => {
+      const chip = h("button", { type: "button", class: "chip", "aria-pressed": "false", "data-name": name }, look(name), name, h("small", {}, counts(name)));
+      chip.addEventListener("click", () => {
+        if (chosen.has(name)) chosen.delete(name);
+        else chosen.add(name);
+        chip.setAttribute("aria-pressed", String(chosen.has(name)));
+        drawFiltered();
+      });
+      return chip;
+    }));
+  }
+
+  function segmented(name, key, draw) {
+    for (const input of document.querySelectorAll(`input[name="${name}"]`)) {
+      input.addEventListener("change", () => {
+        state[key] = input.value === "true" ? true : input.value === "false" ? false : input.value;
+        draw();
+      });
+    }
+  }
+
+  function clear() {
+    state.query = "";
+    byId("search").value = "";
+    state.families.clear();
+    state.classes.clear();
+    for (const chip of document.querySelectorAll(".chip")) chip.setAttribute("aria-pressed", "false");
+    drawFiltered();
+  }
+
+  function compareList() {
+    const held = rows.filter((row) => row.histogram);
+    byId("similarity").hidden = !held.length;
+    byId("nav-similarity").hidden = !held.length;
+    held.slice(0, 4).forEach((row) => state.compared.add(row.id));
+    byId("compare").append(...held.map((row) => h("label", {},
+      h("input", { type: "checkbox", checked: state.compared.has(row.id), onchange: (event) => {
+        if (event.target.checked) state.compared.add(row.id);
+        else state.compared.delete(row.id);
+        drawDistributions();
+      } }), row.label)));
+  }
+
+  function theme() {
+    const root = document.documentElement;
+    const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
+    const label = () => {
+      byId("theme").textContent = dark() ? "Light" : "Dark";
+      byId("theme").setAttribute("aria-label", `switch to the ${dark() ? "light" : "dark"} theme`);
+    };
+    byId("theme").addEventListener("click", () => {
+      root.dataset.theme = dark() ? "light" : "dark";
+      try {
+        localStorage.setItem("repcap-theme", root.dataset.theme);
+      } catch { /* a browser that keeps nothing for pages from disk */ }
+      label();
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", label);
+    label();
+  }
+
+  function controls() {
+    const families = Object.keys(looks);
+    chips(byId("families"), families, state.families, (name) => glyph(looks[name]));
+    const classes = ["low", "between", "high"].filter((name) => rows.some((row) => row.klass === name));
+    chips(byId("classes"), classes, state.classes, (name) => h("span", { class: `dot ${name}`, "aria-hidden": "true" }));
+    byId("search").addEventListener("input", (event) => {
+      state.query = event.target.value;
+      drawFiltered();
+    });
+    for (const button of document.querySelectorAll(".clear")) button.addEventListener("click", clear);
+    segmented("metric", "metric", drawScatter);
+    segmented("zoom", "zoom", drawDistributions);
+    byId("order").addEventListener("change", (event) => {
+      state.order = event.target.value;
+      drawBrackets();
+    });
+    byId("indeterminate").addEventListener("change", (event) => {
+      state.indeterminate = event.target.checked;
+      drawBrackets();
+      drawTable();
+    });
+    byId("detail-close").addEventListener("click", () => byId("detail").close());
+    byId("detail").addEventListener("click", (event) => {
+      if (event.target === byId("detail")) byId("detail").close();
+    });
+    byId("bracket-key").append(...bracketKey());
+  }
+
+  function onResize(draw) {
+    let width = document.documentElement.clientWidth;
+    new ResizeObserver(() => {
+      if (document.documentElement.clientWidth === width) return;
+      width = document.documentElement.clientWidth;
+      requestAnimationFrame(draw);
+    }).observe(document.documentElement);
+  }
+
+  controls();
+  theme();
+  compareList();
+  drawFiltered();
+  drawDistributions();
+  calculator.start(rows.filter((row) => row.epsilon > 0 && row.epsilon < 1), data.fitted);
+  calculator.choose(data.start);
+  onResize(() => {
+    drawFiltered();
+    drawDistributions();
+    calculator.render();
+  });
+  performance.mark("repcap-drawn");
+})();
