@@ -96,7 +96,10 @@ def _results(d: str | None, eps: str | None, k: str | None, vocab: str | None, t
         points *= max(1, len(axis))
     if points > MOST_POINTS:
         raise InputError(f"{points} points, {MOST_POINTS} at most; take fewer values")
-    return [capacity(*point, tied) for point in product(*(axis or [None] for axis in axes))]
+    dims, deviations, counts, vocabularies = (axis or [None] for axis in axes)
+    return [
+        capacity(d=a, eps=b, k=c, vocab=v, tied=tied) for a, b, c, v in product(dims, deviations, counts, vocabularies)
+    ]
 
 
 def _plot(path: Path, d: str | None, eps: str | None) -> None:
