@@ -18,6 +18,9 @@ def command(
     allow_truncated: Annotated[
         bool, typer.Option("--allow-truncated", help="Read a truncated file as far as it goes.")
     ] = False,
+    allow_full_download: Annotated[
+        bool, typer.Option("--allow-full-download", help="Download a whole file from a server that sends no parts.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """List the matrices of SOURCE that could be measured: name, shape, dtype, role, tied or not, and what decided it.
@@ -26,7 +29,7 @@ def command(
     """
     from repcap.sources import inspect_source
 
-    found = inspect_source(source, allow_truncated=allow_truncated)
+    found = inspect_source(source, allow_truncated=allow_truncated, allow_full_download=allow_full_download)
     if as_json:
         print_json(_as_json(found, all_tensors))
         return
@@ -47,6 +50,7 @@ def _print(found: Inspection, shown: tuple[Candidate, ...]) -> None:
     console.print(f"{found.source}", style="bold", markup=False)
     console.print(_headline(found), markup=False)
     table = new_table(None, "tensor", ">rows", ">dim", "dtype", "role")
+    table.columns[0].overflow = "fold"  # a name cut short could not be given to --matrix
     for item in shown:
         table.add_row(*_row(item))
     console.print(table)
