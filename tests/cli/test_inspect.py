@@ -64,8 +64,10 @@ def test_json(repcap, folder) -> None:
     record = repcap("inspect", ".", "--json").json
     assert "tensors" not in record
     assert [(item["name"], item["role"], item["tied"]) for item in record["candidates"]] == [
-        (EMBED, "embedding", False), (HEAD, "unembedding", False), ("model.layers.0.mlp.up_proj.weight", "matrix", None),
-    ]  # fmt: skip
+        (EMBED, "embedding", False),
+        (HEAD, "unembedding", False),
+        ("model.layers.0.mlp.up_proj.weight", "matrix", None),
+    ]
     assert (record["token_count"], record["padding_rows"], record["vocab_size"], record["tied"]) == (48, 2, 50, False)
     assert record["warnings"] == [
         "the config says tie_word_embeddings = true, but model.embed_tokens.weight and lm_head.weight differ in "
@@ -86,9 +88,9 @@ def test_names_of_any_length_fit_80_columns(repcap, tmp_path, monkeypatch) -> No
     assert max(map(len, out.splitlines())) <= 80
     assert "…" not in out
     lines = out.splitlines()
-    cut = next(place for place, line in enumerate(lines) if "layers.59" in line)
-    assert lines[cut].split()[0] + lines[cut + 1].strip() == long
-    assert lines[cut].split()[1:] == ["64", "4", "float32"]
+    first, last = (next(place for place, line in enumerate(lines) if word in line) for word in ("layers.59", "tied:"))
+    assert "".join(line.split()[0] for line in lines[first:last]) == long
+    assert lines[first].split()[1:] == ["64", "4", "float32"]
 
 
 def test_real_weights(repcap) -> None:
