@@ -17,6 +17,7 @@ import torch
 from repcap.errors import InputError
 from repcap.packing.best import BestRows
 from repcap.packing.gradient import BlockPass
+from repcap.packing.symmetry import TRIVIAL, Cyclic
 
 UPDATE_ROWS = 4096
 """Rows that the update touches at once, so that it needs no (k, d) temporaries."""
@@ -71,18 +72,27 @@ class Budget:
 class Descent:
     """State of one descent. Memory: 3 k d float32 (rows, velocity, gradient) and the blocks of the pass.
 
+    start: (k, d), or (k/g, d) under a symmetry of order g: one line of each orbit.
+
     The rows held are the look-ahead points Y = X + momentum V of Nesterov's form, so that the pass that gives the
     gradient also gives the coherence of the very rows that are kept as the best.
     """
 
-    def __init__(self, start: torch.Tensor, device: torch.device, schedule: Schedule | None = None) -> None:
-        k, d = start.shape
+    def __init__(
+        self,
+        start: torch.Tensor,
+        device: torch.device,
+        schedule: Schedule | None = None,
+        symmetry: Cyclic = TRIVIAL,
+    ) -> None:
+        count, d = start.shape
+        self.symmetry = symmetry
         self.schedule = schedule or Schedule()
         self.rows = torch.nn.functional.normalize(start.to(device=device, dtype=torch.float32), dim=1)
         self.velocity = torch.zeros_like(self.rows)
         self.gradient = torch.empty_like(self.rows)
-        self.block_pass = BlockPass(k, device)
-        self.best = BestRows(k, d, device)
+        self.block_pass = BlockPass(count, device, symmetry)
+        self.best = BestRows(count, d, device)
         self.step_count = 0
         self.elapsed = 0.0
         self.maximum = 1.0
@@ -117,6 +127,10 @@ class Descent:
             v.mul_(momentum).add_(g, alpha=-length)
             y.add_(v, alpha=1.0 + momentum)
             y /= torch.linalg.vector_norm(y, dim=1, keepdim=True)
+
+    def lines(self) -> torch.Tensor:
+        """All k lines of the best rows so far, (k, d) float32 on the cpu."""
+        return torch.nn.functional.normalize(self.symmetry.expand(self.best.rows()), dim=1)
 
     def finish(self) -> None:
         """Measure the rows that the last update left, which may be the best."""
