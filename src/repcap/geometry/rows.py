@@ -17,7 +17,7 @@ ZERO, NON_FINITE, NO_REST = "zero", "non-finite", "nothing left"
 """Why a row has no direction. `nothing left`: what was removed (a mean, top directions) was the whole row."""
 
 _NORM_CHUNK = 256
-_SAFE = {torch.float32: (1e-30, 1e30), torch.float64: (1e-140, 1e140)}
+_SAFE = {torch.float32: (1e-13, 1e18), torch.float64: (1e-140, 1e140)}
 """Lengths between which squaring, summing and dividing neither overflow nor lose bits."""
 
 

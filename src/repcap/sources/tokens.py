@@ -21,6 +21,9 @@ def _byte_alphabet() -> dict[str, int]:
     return {chr(byte): byte for byte in own} | {chr(256 + place): byte for place, byte in enumerate(rest)}
 
 
+MAX_ID = 1 << 23
+"""A file that names a larger id is damaged or hostile: the table would fill the memory."""
+
 BYTE_OF = _byte_alphabet()
 BYTE_PIECE = re.compile(r"^<0x([0-9A-Fa-f]{2})>$")
 
@@ -64,7 +67,10 @@ class VocabTokens:
 
 def from_vocab(vocab: dict[str, int], coding: Coding | None, origin: str) -> VocabTokens:
     """Tokens from a piece -> id table; the coding is guessed from the pieces where it is None."""
-    pieces: list[str | None] = [None] * (max(vocab.values(), default=-1) + 1)
+    largest = max(vocab.values(), default=-1)
+    if largest > MAX_ID:
+        raise SourceError(f"{origin} is no readable tokenizer (an id of {largest})")
+    pieces: list[str | None] = [None] * (largest + 1)
     for piece, index in vocab.items():
         pieces[index] = piece
     return VocabTokens(pieces, coding or guess_coding(vocab), origin)
@@ -117,7 +123,7 @@ def load_vocab_json(path: Path) -> VocabTokens:
         vocab = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise SourceError(f"{path} is no readable vocabulary ({error})") from error
-    if not isinstance(vocab, dict) or not all(type(index) is int and 0 <= index < 1 << 24 for index in vocab.values()):
+    if not isinstance(vocab, dict) or not all(type(index) is int and 0 <= index <= MAX_ID for index in vocab.values()):
         raise SourceError(f"{path} is no readable vocabulary (expected piece -> id)")
     return from_vocab(vocab, None, path.name)
 
