@@ -70,17 +70,17 @@ def best_coherence(k: float, d: int, families: Collection[str] | None = None) ->
     """
     dims = scalar_d(d)
     check_log_k(k)
-    chosen = _chosen(families)
-    if k <= dims:
+    needed, chosen = math.ceil(k), _chosen(families)  # an int: exact, and comparable with counts beyond float64
+    if needed <= dims:
         return _assemble(dims, ((next(FAMILIES["orthonormal"](dims, 0.0)), 1),))
     low, high = 0.0, 36.0  # eps = 1 - exp(-t), which keeps the digits of 1 - eps
-    if _best_parts(dims, -math.expm1(-high), chosen)[0] < k:
-        return Construction("repeated", "one line repeated", dims, math.log10(k), _printed(math.ceil(k)), 1.0, True, {})
+    if _best_parts(dims, -math.expm1(-high), chosen)[0] < needed:
+        return Construction("repeated", "one line repeated", dims, math.log10(needed), _printed(needed), 1.0, True, {})
     while high - low > 1e-15 * high:
         middle = 0.5 * (low + high)
         if middle in (low, high):
             break
-        if _best_parts(dims, -math.expm1(-middle), chosen)[0] < k:
+        if _best_parts(dims, -math.expm1(-middle), chosen)[0] < needed:
             low = middle
         else:
             high = middle
