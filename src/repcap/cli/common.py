@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from repcap.cli import settings
+from repcap.cli.printable import printable
 from repcap.matrix import ProgressFn
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -48,7 +49,7 @@ def note(message: str) -> None:
 def warn(message: str) -> None:
     """A warning on stderr; silent under --quiet."""
     if not settings.current.quiet:
-        stderr().print(f"warning: {message}", style="yellow", markup=False)
+        stderr().print(f"warning: {printable(message)}", style="yellow", markup=False)
 
 
 def jsonable(value: Any) -> Any:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from repcap.cli.common import JsonOption, new_table, print_json, stdout, warn
+from repcap.cli.printable import printable
 
 if TYPE_CHECKING:
     from repcap.sources.inspection import Candidate, Inspection
@@ -47,15 +49,15 @@ def _as_json(found: Inspection, all_tensors: bool) -> dict[str, Any]:
 
 def _print(found: Inspection, shown: tuple[Candidate, ...]) -> None:
     console = stdout()
-    console.print(f"{found.source}", style="bold", markup=False)
+    console.print(printable(found.source), style="bold", markup=False)
     console.print(_headline(found), markup=False)
     table = new_table(None, "tensor", ">rows", ">dim", "dtype", "role")
     table.columns[0].overflow = "fold"  # a name cut short could not be given to --matrix
     for item in shown:
-        table.add_row(*_row(item))
+        table.add_row(*(Text(printable(cell)) for cell in _row(item)))
     console.print(table)
     for line in _facts(found):
-        console.print(line, markup=False)
+        console.print(printable(line), markup=False)
 
 
 def _headline(found: Inspection) -> str:

@@ -16,6 +16,7 @@ import typer
 
 from repcap._version import __version__
 from repcap.cli import settings
+from repcap.cli.printable import printable
 from repcap.errors import RepcapError
 
 
@@ -106,8 +107,8 @@ def _without_flags(argv: Sequence[str]) -> list[str]:
 
 
 def _fail(message: str, code: int) -> int:
-    # One line, whatever a library put into its message.
-    sys.stderr.write(f"repcap: error: {' '.join(message.split())}\n")
+    # One line, whatever a library or a name in a file put into the message.
+    sys.stderr.write(f"repcap: error: {printable(' '.join(message.split()))}\n")
     return code
 
 

@@ -12,6 +12,7 @@ from repcap.sources.checkpoint import Checkpoint
 from repcap.sources.gguf_file import SPLIT, GgufCheckpoint
 from repcap.sources.safetensors_file import SafetensorsCheckpoint
 from repcap.sources.safetensors_header import LFS_MAGIC, lfs_message
+from repcap.sources.shards import check_regular
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt")
 KINDS = ".safetensors, .gguf, .bin, .pt, .pth, .ckpt, .npy, .npz, a *.index.json, or a directory of such"
@@ -29,6 +30,7 @@ def open_path(spec: str, path: Path, allow_truncated: bool = False) -> Checkpoin
     """
     if path.is_dir():
         return _open_directory(spec, path, allow_truncated)
+    check_regular(path)
     with path.open("rb") as file:
         if file.read(len(LFS_MAGIC)) == LFS_MAGIC:
             raise SourceError(lfs_message(str(path)))

@@ -104,14 +104,15 @@ class GgufCheckpoint(Checkpoint):
             return []
         stem, own, total = match.groups()
         names = [f"{stem}-{part:05d}-of-{total}.gguf" for part in range(1, int(total) + 1) if part != int(own)]
-        missing = [name for name in names if not (self.path.parent / name).exists()]
+        here = {item.name for item in self.path.parent.iterdir()}
+        missing = [name for name in names if name not in here]
         if missing:
             self.complete = False
             self.warnings = (
                 *self.warnings,
                 f"{len(missing)} of {int(total)} parts are missing, the first {missing[0]}",
             )
-        return [self.path.parent / name for name in names if name not in missing]
+        return [self.path.parent / name for name in names if name in here]
 
     def tensors(self) -> dict[str, TensorEntry]:
         return {

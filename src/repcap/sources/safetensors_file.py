@@ -14,7 +14,7 @@ from repcap.sources.checkpoint import Checkpoint, TensorEntry, as_rows
 from repcap.sources.dtypes import ITEM_BYTES, check_readable, from_bytes, to_real
 from repcap.sources.rows import EncodedMatrix, FileRows
 from repcap.sources.safetensors_header import PREFIX, Header, Span, header_length, parse_header
-from repcap.sources.shards import SHARD_NAME, absent_tensor, read_index
+from repcap.sources.shards import SHARD_NAME, absent_tensor, check_regular, read_index
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 def read_header(path: str | os.PathLike[str], allow_truncated: bool = False) -> Header:
     """The checked header of a local file. Cost: one read of the header."""
     file = Path(path)
+    check_regular(file)
     size = file.stat().st_size
     with file.open("rb") as opened:
         length = header_length(opened.read(PREFIX), size, str(file))

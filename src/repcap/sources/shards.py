@@ -47,6 +47,12 @@ def parse_index(body: bytes, where: str) -> dict[str, str]:
     return found
 
 
+def check_regular(path: Path) -> None:
+    """Raise SourceError for a pipe, a device or a directory where a file should be: reading it could wait for ever."""
+    if path.exists() and not path.is_file():
+        raise SourceError(f"{path} is no regular file: give the weights themselves")
+
+
 def is_inside(file: str) -> bool:
     """Whether a shard's name is a plain file name, on any operating system."""
     windows = PureWindowsPath(file)

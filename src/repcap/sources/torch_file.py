@@ -16,7 +16,7 @@ from repcap.sources.beside import Folder
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
 from repcap.sources.memory import entry_of, shares_storage, tensor_matrix
 from repcap.sources.safetensors_header import LFS_MAGIC, lfs_message
-from repcap.sources.shards import SHARD_NAME, absent_tensor, read_index
+from repcap.sources.shards import SHARD_NAME, absent_tensor, check_regular, read_index
 
 if TYPE_CHECKING:
     import torch
@@ -38,6 +38,7 @@ def load_tensors(path: Path) -> dict[str, torch.Tensor]:
     SourceError
         if the file is damaged or holds no tensors.
     """
+    check_regular(path)
     with path.open("rb") as file:
         head = file.read(len(LFS_MAGIC))
     if head == LFS_MAGIC:

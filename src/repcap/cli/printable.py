@@ -1,0 +1,14 @@
+"""Text from strangers' files (tensor names, tokens, messages that quote them) made safe for a terminal."""
+
+from __future__ import annotations
+
+
+def printable(text: str) -> str:
+    r"""`text` with line breaks, terminal codes and other invisible characters written as escapes.
+
+    >>> printable("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
