@@ -1,0 +1,382 @@
+"""`neighbours`: nearest and most opposed tokens, analogies, word pairs, and an overview of the whole vocabulary."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from repcap._version import __version__
+from repcap.errors import InputError
+from repcap.matrix import Matrix, ProgressFn
+from repcap.numerics import Z_DEFAULT
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from repcap.geometry.neighbours import Nearest
+    from repcap.geometry.words import TokenIndex
+
+TWIN = 0.995
+"""Cosine from which a row and its nearest neighbour are called nearly identical."""
+SHOWN = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Neighbour:
+    """One row, its token, and its cosine with what was asked for."""
+
+    row: int
+    token: str | None
+    cosine: float
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenNeighbours:
+    """The rows nearest to one token and those most opposed to it."""
+
+    row: int
+    token: str | None
+    nearest: tuple[Neighbour, ...]
+    opposed: tuple[Neighbour, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Analogy:
+    """Rows nearest to a sum of unit rows; forms of its own words do not count. rank: of `expected` among them."""
+
+    expression: str
+    nearest: tuple[Neighbour, ...]
+    excluded: int
+    expected: str | None = None
+    rank: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class PairKind:
+    """Cosines of the listed word pairs of one kind. above: share beyond epsilon. missing: pairs not in the tokens."""
+
+    kind: str
+    cosines: tuple[float, ...]
+    pairs: tuple[tuple[str, str], ...]
+    mean: float
+    above: float
+    missing: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """A primary token: the nearest neighbour of `size` others, of which the first are listed."""
+
+    row: int
+    token: str | None
+    size: int
+    members: tuple[Neighbour, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Suspect:
+    """A row that may be a duplicate or an untrained (glitch) token.
+
+    influence: epsilon minus epsilon without the row. length: of the row over the median length.
+    """
+
+    row: int
+    token: str | None
+    twin: int
+    twin_token: str | None
+    cosine: float
+    influence: float
+    length: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Tail:
+    """Pairs beyond epsilon, and how many of them are forms of one word (case, plural, leading space).
+
+    lexical_pairs: all pairs of forms of one word; lexical_beyond: those beyond epsilon.
+    """
+
+    beyond: int
+    pairs: int
+    lexical_beyond: int
+    lexical_pairs: int
+
+    @property
+    def share(self) -> float:
+        """Share of the right tail that lexical variants explain."""
+        return self.lexical_beyond / self.beyond if self.beyond else 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Overview:
+    """The whole vocabulary: primary tokens, the right tail, nearly identical rows."""
+
+    tau: int
+    primary_count: int
+    primary: tuple[Cluster, ...]
+    tail: Tail | None
+    twin_groups: tuple[tuple[int, ...], ...]
+    suspects: tuple[Suspect, ...]
+    suspect_count: int
+    nearest_quantiles: tuple[tuple[float, float], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Neighbourhood:
+    """What `neighbours` found: only what was asked for is not empty."""
+
+    source: str
+    matrix: str
+    count: int
+    dim: int
+    epsilon: float
+    tokens: tuple[TokenNeighbours, ...]
+    analogies: tuple[Analogy, ...]
+    word_pairs: tuple[PairKind, ...]
+    overview: Overview | None
+    revision: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        record = dataclasses.asdict(self)
+        if self.overview is not None and self.overview.tail is not None:
+            record["overview"]["tail"]["share"] = self.overview.tail.share
+        return {**record, "repcap_version": __version__}
+
+
+def neighbours(
+    source: Any,
+    matrix: str = "embedding",
+    *,
+    tokens: Sequence[str] = (),
+    analogies: Sequence[str] = (),
+    expect: str | None = None,
+    word_pairs: str | Path | bool = False,
+    overview: bool | None = None,
+    top: int = 10,
+    tau: int = 20,
+    z: float = Z_DEFAULT,
+    device: str = "auto",
+    on_progress: ProgressFn | None = None,
+) -> Neighbourhood:
+    """Look into the neighbourhood of tokens.
+
+    tokens: words, `#row` or `" exact"`. analogies: such as `king - man + woman`; expect: the word whose rank to give.
+    word_pairs: a CSV of kind, left, right, or True for the list shipped. overview: scan the whole vocabulary (None:
+    when nothing else was asked for); tau: a primary token is nearest to more than so many others.
+
+    Cost: one pass for epsilon, one for all queries together, n^2 d operations for the overview. Memory: O(n) and 1 GiB
+    of unit rows at most.
+
+    Raises
+    ------
+    InputError
+        if a word is no token, or an analogy or pair list cannot be read.
+    """
+    from repcap.geometry.words import TokenIndex
+    from repcap.sources import open_source
+
+    asked = bool(tokens or analogies or word_pairs)
+    with open_source(source, matrix) as opened:
+        scanning = not asked if overview is None else overview
+        sums = _sums(opened, z, device, influence=scanning)
+        by_text = bool(analogies or word_pairs) or any(not word.startswith("#") for word in tokens)
+        index = TokenIndex(opened) if by_text or opened.tokens is not None else None
+        return Neighbourhood(
+            source=opened.info.source,
+            matrix=opened.info.name,
+            count=opened.count,
+            dim=opened.dim,
+            epsilon=sums.epsilon,
+            tokens=_token_lists(opened, index, tokens, top),
+            analogies=tuple(_analogy(opened, index, text, expect, top) for text in analogies),
+            word_pairs=_pair_kinds(opened, index, word_pairs, sums.epsilon),
+            overview=_overview(opened, index, sums, tau, top, device, on_progress) if scanning else None,
+            revision=opened.info.revision,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Sums:
+    epsilon: float
+    rows: np.ndarray
+    influence: np.ndarray | None
+    length: np.ndarray
+
+
+def _sums(matrix: Matrix, z: float, device: str, influence: bool) -> _Sums:
+    """epsilon, and of each row its length over the median and, for one pass more, its influence on epsilon."""
+    import torch
+
+    from repcap.geometry.jackknife import leave_one_out, row_terms
+    from repcap.geometry.passes import first_pass
+    from repcap.geometry.reader import RowReader, check_matrix, default_block_rows
+    from repcap.geometry.spread import spread
+    from repcap.numerics import resolve_device
+
+    check_matrix(matrix)
+    reader = RowReader(
+        matrix=matrix,
+        rows=torch.arange(matrix.count),
+        device=resolve_device(device),
+        dtype=torch.float32,
+        block_rows=default_block_rows(matrix.dim),
+    )
+    first = first_pass(reader, find_repeats=False)
+    if first.count < 3:
+        raise InputError(
+            f"{matrix.info.name} of {matrix.info.source} has {first.count} rows with a direction; 3 needed"
+        )
+    moments = first.moments()
+    epsilon = spread(reader, first, "all", z, moments=moments).epsilon
+    length = (first.norms / first.norms.median()).numpy()
+    if not influence:
+        return _Sums(epsilon, first.indices.numpy(), None, length)
+    rows, a, b = row_terms(reader, moments)
+    squares = float(moments.s @ moments.s), float((moments.G * moments.G).sum())
+    without = leave_one_out(first.count, *squares, a, b, z)
+    return _Sums(epsilon, rows.numpy(), (epsilon - without).numpy(), length)
+
+
+def _named(matrix: Matrix, row: int) -> str | None:
+    return matrix.tokens.text(row) if matrix.tokens is not None else None
+
+
+def _listed(matrix: Matrix, rows: Sequence[int], cosines: Sequence[float]) -> tuple[Neighbour, ...]:
+    return tuple(Neighbour(int(r), _named(matrix, int(r)), float(c)) for r, c in zip(rows, cosines, strict=True))
+
+
+def _token_lists(
+    matrix: Matrix, index: TokenIndex | None, words: Sequence[str], top: int
+) -> tuple[TokenNeighbours, ...]:
+    from repcap.geometry.neighbours import ranked, unit_of
+
+    if not words:
+        return ()
+    rows = [int(word[1:]) if index is None else index.find(word) for word in words]
+    queries = unit_of(matrix, rows)
+    own = [frozenset({row}) for row in rows]
+    nearest = ranked(matrix, queries, top, exclude=own)
+    opposed = ranked(matrix, queries, top, exclude=own, opposed=True)
+    return tuple(
+        TokenNeighbours(
+            row,
+            _named(matrix, row),
+            _listed(matrix, near.indices, near.cosines),
+            _listed(matrix, far.indices, far.cosines),
+        )
+        for row, near, far in zip(rows, nearest, opposed, strict=True)
+    )
+
+
+def _analogy(matrix: Matrix, index: TokenIndex | None, text: str, expect: str | None, top: int) -> Analogy:
+    import torch
+
+    from repcap.geometry.neighbours import rank_of, ranked, unit_of
+    from repcap.geometry.words import parse_analogy
+
+    assert index is not None
+    terms = parse_analogy(text)
+    rows = [index.find(term.word) for term in terms]
+    signs = torch.tensor([float(term.sign) for term in terms], dtype=torch.float64)
+    query = signs @ unit_of(matrix, rows)
+    exclude = index.forms_of(rows)
+    found = ranked(matrix, query[None], top, exclude=[exclude])[0]
+    rank = None
+    if expect is not None:
+        wanted = index.find(expect)
+        if wanted in exclude:
+            raise InputError(f'"{expect}" is a form of a word of "{text}", which do not count')
+        rank = rank_of(matrix, query, wanted, exclude)
+    return Analogy(text, _listed(matrix, found.indices, found.cosines), len(exclude), expect, rank)
+
+
+def _pair_kinds(
+    matrix: Matrix, index: TokenIndex | None, wanted: str | Path | bool, epsilon: float
+) -> tuple[PairKind, ...]:
+    from repcap.geometry.neighbours import unit_of
+    from repcap.geometry.words import load_word_pairs
+
+    if not wanted:
+        return ()
+    assert index is not None
+    pairs = load_word_pairs(None if wanted is True else wanted)
+    kinds = []
+    for kind in dict.fromkeys(pair.kind for pair in pairs):
+        listed = [pair for pair in pairs if pair.kind == kind]
+        known = [pair for pair in listed if index.has(pair.left) and index.has(pair.right)]
+        rows = [index.find(word) for pair in known for word in (pair.left, pair.right)]
+        unit = unit_of(matrix, rows)
+        cosines = (unit[0::2] * unit[1::2]).sum(dim=1).tolist() if rows else []
+        mean = sum(cosines) / len(cosines) if cosines else float("nan")
+        above = sum(c > epsilon for c in cosines) / len(cosines) if cosines else float("nan")
+        names = tuple((pair.left, pair.right) for pair in known)
+        kinds.append(PairKind(kind, tuple(cosines), names, mean, above, len(listed) - len(known)))
+    return tuple(kinds)
+
+
+def _overview(
+    matrix: Matrix,
+    index: TokenIndex | None,
+    sums: _Sums,
+    tau: int,
+    top: int,
+    device: str,
+    on_progress: ProgressFn | None,
+) -> Overview:
+    import numpy as np
+
+    from repcap.geometry.neighbours import nearest_rows
+
+    found = nearest_rows(matrix, epsilon=sums.epsilon, device=device, on_progress=on_progress)
+    clusters = found.clusters(tau)
+    twins = found.twins(TWIN)
+    listed = np.flatnonzero((found.index >= 0) & (found.cosine >= TWIN))
+    near = found.cosine[found.index >= 0]
+    return Overview(
+        tau=tau,
+        primary_count=len(clusters),
+        primary=tuple(_cluster(matrix, found, row, members) for row, members in clusters[:top]),
+        tail=None if index is None else _tail(matrix, index, found),
+        twin_groups=tuple(tuple(group.tolist()) for group in twins),
+        suspects=_suspects(matrix, found, sums, listed, 2 * top),
+        suspect_count=len(listed),
+        nearest_quantiles=tuple((q, float(np.quantile(near, q))) for q in (0.05, 0.25, 0.5, 0.75, 0.95)),
+    )
+
+
+def _cluster(matrix: Matrix, found: Nearest, row: int, members: np.ndarray) -> Cluster:
+    closest = members[(-found.cosine[members]).argsort(kind="stable")][:SHOWN]
+    return Cluster(row, _named(matrix, row), len(members), _listed(matrix, closest, found.cosine[closest]))
+
+
+def _tail(matrix: Matrix, index: TokenIndex, found: Nearest) -> Tail:
+    from repcap.geometry.lexical import variant_groups
+    from repcap.geometry.neighbours import cosines_within
+
+    _, _, cosines = cosines_within(matrix, variant_groups(index.texts))
+    usable = int((found.index >= 0).sum())
+    return Tail(found.beyond, usable * (usable - 1) // 2, int((cosines > found.epsilon).sum()), len(cosines))
+
+
+def _suspects(matrix: Matrix, found: Nearest, sums: _Sums, listed: np.ndarray, most: int) -> tuple[Suspect, ...]:
+    """Nearly identical rows, those of least influence first: an untrained row is near to many and pulls on nothing."""
+    import numpy as np
+
+    assert sums.influence is not None
+    place = {int(row): position for position, row in enumerate(sums.rows)}
+    at = np.asarray([place[int(row)] for row in listed], dtype=np.int64)
+    order = np.argsort(np.abs(sums.influence[at]), kind="stable")[:most]
+    return tuple(
+        Suspect(
+            row=int(listed[i]),
+            token=_named(matrix, int(listed[i])),
+            twin=int(found.index[listed[i]]),
+            twin_token=_named(matrix, int(found.index[listed[i]])),
+            cosine=float(found.cosine[listed[i]]),
+            influence=float(sums.influence[at[i]]),
+            length=float(sums.length[at[i]]),
+        )
+        for i in order
+    )
