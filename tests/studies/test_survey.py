@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from killing import kill_at_random
-from survey_jobs import epsilon_of, make_checkpoint
 
 import repcap
+from killing import kill_at_random
 from repcap.errors import InputError
 from repcap.matrix import TensorMatrix
 from repcap.store import Store
 from repcap.studies import record
 from repcap.studies.model_list import Entry
 from repcap.studies.survey import HashedMatrix, locate, short_name, survey
+from survey_jobs import epsilon_of, make_checkpoint
 
 TESTS = Path(__file__).parents[1]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from repcap.cli.common import DeviceOption, JsonOption, SeedOption, new_table, note, print_json, progress, stdout
+from repcap.cli.common import DeviceOption, JsonOption, SeedOption, new_table, note, print_json, progress, stdout, warn
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -97,7 +99,7 @@ def run(
             note(f"{new} rows of the published table stored in {store}")
         return
     extra = {"allow_full_download": True} if allow_full_download else {}
-    with progress("Surveying", "models") as on_unit:
+    with resumable(store), progress("Surveying", "models") as on_unit:
         batch = survey(
             models or (),
             store,
@@ -118,6 +120,16 @@ def run(
     show_batch(batch, json, model_table)
     if not batch.complete:
         raise typer.Exit(FAILED)
+
+
+@contextmanager
+def resumable(store: str) -> Iterator[None]:
+    """On Ctrl-C, say that nothing stored is lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        warn(f"interrupted: what is done is in {store}; run the same command again to go on")
+        raise
 
 
 def show_batch(batch: Batch, json: bool, table_of: Any) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from repcap.cli.common import DeviceOption, JsonOption, new_table, note, print_json, progress, stdout
-from repcap.cli.survey import FAILED, EngineOption, StoreOption, show_batch
+from repcap.cli.survey import FAILED, EngineOption, StoreOption, resumable, show_batch
 from repcap.errors import InputError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def command(
     chosen, options = _cells(cells, grid, k, d, seeds)
     given = {"steps": steps, "restarts": restarts, "seconds": seconds, "constructions": constructions or None}
     options |= {name: value for name, value in given.items() if value is not None}
-    with progress("Packing", "cells") as on_unit:
+    with resumable(store), progress("Packing", "cells") as on_unit:
         batch = sweep(
             chosen,
             store,

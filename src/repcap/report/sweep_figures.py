@@ -100,8 +100,20 @@ def _panel(axes: Axes, cells: Sequence[tuple[int, int, float]], d: int, fits: Se
         )
     axes.plot(ks / d, [value for _, value in here], "o", color=style.BLUE, ms=3, label="packed here")
     axes.set_xscale("log")
-    axes.set(title=f"d = {d}", xlabel="k/d", ylabel="coherence")
-    axes.set_ylim(0.0, None)
+    ticks = _ticks(curve[0] / d, curve[-1] / d)
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    # A construction that does not reach so many lines has coherence 1: it may leave the panel.
+    highest = max(eps.max(), *(value for _, value in here), *published.epsilon[same])
+    axes.set(title=f"d = {d}", xlabel="k/d", ylabel="coherence", ylim=(0.0, 1.15 * highest))
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Powers of two between the ends, every one or every second; the ends themselves where there is no room for two."""
+    first, last = math.ceil(math.log2(low) - 1e-9), math.floor(math.log2(high) + 1e-9)
+    step = 1 if last - first < 6 else 2
+    ticks = [2.0**power for power in range(first, last + 1, step)]
+    return ticks if len(ticks) > 1 else [round(low, 3), round(high, 3)]
 
 
 def _law(law: Any, curve: Any, d: int, params: Mapping[str, float]) -> Any:
@@ -113,13 +125,10 @@ def _law(law: Any, curve: Any, d: int, params: Mapping[str, float]) -> Any:
 def _bounds(axes: Axes, curve: Any, d: int) -> None:
     from repcap.laws.bounds import coherence_lower_bound
     from repcap.laws.constructions import best_coherence
-    from repcap.laws.existence import random_coherence
 
     x = curve / d
     low = [coherence_lower_bound(int(k), d).value for k in curve]
     axes.fill_between(x, 0.0, low, color=style.GREY, alpha=0.18, linewidth=0)
     axes.plot(x, low, color=style.GREY, label="proven lower bound")
     built = [best_coherence(int(k), d).coherence for k in curve]
-    axes.step(x, built, color="black", linewidth=1.0, where="post", linestyle="--", label="explicit constructions")
-    random = [random_coherence(int(k), d) for k in curve]
-    axes.plot(x, random, color=style.SKY, linewidth=1.0, linestyle="-.", label="random lines (median)")
+    axes.step(x, built, color="black", linewidth=1.0, where="pre", linestyle="--", label="explicit constructions")
