@@ -242,7 +242,7 @@ def _print_many(results: Sequence[Capacity]) -> None:
     console = stdout()
     console.print(table)
     console.print()
-    console.print(_MEANING[solved], markup=False)
+    console.print(_MEANING[solved], markup=False, soft_wrap=False)
     warned = sum(bool(result.warnings) for result in results)
     if warned:
         warn(
