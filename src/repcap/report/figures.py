@@ -109,7 +109,7 @@ def capacity_bracket(
     *,
     indeterminate: bool = False,
 ) -> list[Path]:
-    """The capacity bracket of each model: best explicit construction, the fitted law, proven upper bound (log10 k).
+    """The capacity bracket of each model: what is proven to exist, the fitted law, the proven upper bound (log10 k).
 
     Models with epsilon >= 0.1 are left out, because the published law is called indeterminate there;
     `indeterminate=True` draws them too, in grey.
@@ -144,7 +144,7 @@ def _log10(limit: Limit | None) -> float:
 
 def _range_bar(axes: Axes, place: int, row: Row) -> None:
     sure = row.epsilon < CLASS_LOW
-    low, high = _log10(row.construction), _log10(row.upper)
+    low, high = max(_log10(row.construction), _log10(row.gilbert_varshamov)), _log10(row.upper)
     axes.plot([low, high], [place, place], color=style.SKY if sure else "0.8", lw=3, alpha=0.55, solid_capstyle="butt")
     for limit, marker, colour, label in (
         (row.construction, "|", style.BLUE, "explicit construction (proven)"),

@@ -95,14 +95,15 @@ _NOTES = (
     ),
     (
         "The bracket",
-        "Lower end: the largest explicit construction known to repcap whose coherence is at most ε (Kerdock, "
-        "Delsarte–Goethals, BCH and others). Ring: what random coding proves to exist (Gilbert–Varshamov). Upper end: "
-        "the best of the bounds of Welch, Rankin and Levenshtein. The truth lies between the lower end and the upper.",
+        "Two proven lower ends: the largest explicit construction known to repcap whose coherence is at most ε "
+        "(Kerdock, Delsarte–Goethals, BCH and others), and what random coding proves to exist (Gilbert–Varshamov, a ring). The "
+        "bar begins at the greater. Upper end: the best of the bounds of Welch, Rankin and Levenshtein. The truth lies "
+        "on the bar.",
     ),
     (
         "The law",
         "The law <em>full</em> interpolates packings that one optimiser reached. It has been called an upper bound; it "
-        "is not one: where its diamond stands left of the bar, more directions can be written down than it allows. "
+        "is not one: where its diamond stands left of the bar, more directions are proven to exist than it allows. "
         "From ε = 0.1 on the published work calls its value indeterminate, and so does this page.",
     ),
     (

@@ -15,6 +15,7 @@
     ["jl_proven", "Law jl, C = 8", "at least"],
   ];
 
+  const FITTED = ["ratio", "full"];
   let fitted = {};
 
   /** log10(10^log10k - used), null where nothing is left. */
@@ -39,32 +40,41 @@
   function outside(d, log10k) {
     const dims = Object.keys(fitted).map(Number).sort((a, b) => a - b);
     const [least, most] = [dims[0], dims[dims.length - 1]];
-    if (d < least || d > most) return `d = ${d} is outside ${least} to ${most}`;
-    const [below, above] = [dims.filter((x) => x <= d).pop(), dims.find((x) => x >= d)];
-    const [low, high] = [Math.max(fitted[below][0], fitted[above][0]), Math.min(fitted[below][1], fitted[above][1])];
-    if (log10k >= Math.log10(low) - 1e-9 && log10k <= Math.log10(high) + 1e-9) return null;
-    return `k = ${format.power(log10k)} is outside ${format.grouped(low)} to ${format.grouped(high)}`;
+    if (d < least || d > most) return `d = ${d} is not within ${least} to ${most}`;
+    const near = [dims.filter((x) => x <= d).pop(), dims.find((x) => x >= d)];
+    const low = Math.max(...near.map((x) => fitted[x][0] / x));
+    const high = Math.min(...near.map((x) => fitted[x][1] / x));
+    const share = log10k - Math.log10(d);
+    if (share >= Math.log10(low) - 1e-9 && share <= Math.log10(high) + 1e-9) return null;
+    const range = `${format.significant(low, 3)} to ${format.significant(high, 3)}`;
+    return `k = ${format.power(log10k)} (k/d = ${format.power(share)}) is not within k/d = ${range} at d = ${d}`;
+  }
+
+  const each = (names, found) => names.map((name) => `${name} gives ${format.power(found[name].log10_k)}`).join(" and ");
+
+  function extrapolation(d, found) {
+    const names = FITTED.filter((name) => outside(d, found[name].log10_k));
+    if (!names.length) return [];
+    const reasons = [...new Set(names.map((name) => outside(d, found[name].log10_k)))];
+    const subject = names.length > 1 ? "they were" : "it was";
+    return [`${names.join(" and ")}: an extrapolation beyond the data that ${subject} fitted to: ${reasons.join("; ")}.`];
   }
 
   /** What must be said beside the numbers, as repcap/laws/bracket.py says it. */
   function warnings(d, epsilon, found) {
-    const list = [];
     const random = found.gilbert_varshamov.log10_k > found.construction.log10_k;
     const proven = random ? { log10_k: found.gilbert_varshamov.log10_k, name: "Gilbert–Varshamov" } : found.construction;
-    for (const name of ["ratio", "full"]) {
-      const value = found[name].log10_k;
-      if (value < proven.log10_k - 1e-9) {
-        list.push(`${name} gives ${format.power(value)}, below the ${format.power(proven.log10_k)} that are proven to exist (${proven.name}): it is no upper bound here.`);
-      }
-      if (value > found.upper.log10_k + 1e-9) {
-        list.push(`${name} gives ${format.power(value)}, above the ${format.power(found.upper.log10_k)} that are possible at most (${found.upper.name}): it is no estimate here.`);
-      }
+    const low = FITTED.filter((name) => found[name].log10_k < proven.log10_k - 1e-9);
+    const high = FITTED.filter((name) => found[name].log10_k > found.upper.log10_k + 1e-9);
+    const list = [];
+    if (low.length) {
+      list.push(`${each(low, found)}: below the ${format.power(proven.log10_k)} lines that are proven to exist (${proven.name}), so no upper bound on k.`);
     }
-    for (const name of ["ratio", "full"]) {
-      const reason = outside(d, found[name].log10_k);
-      if (reason) list.push(`${name} is an extrapolation here: ${reason} of the data that it was fitted to.`);
+    if (high.length) {
+      list.push(`${each(high, found)}: above the ${format.power(found.upper.log10_k)} lines that are possible at most (${found.upper.name}).`);
     }
-    if (epsilon >= 0.1) list.push("ε ≥ 0.1, where the published work calls the capacity indeterminate.");
+    list.push(...extrapolation(d, found));
+    if (epsilon >= 0.1) list.push("ε ≥ 0.1, where the paper calls the capacity indeterminate.");
     const null_ = 2 / Math.sqrt(d);
     list.push(`Random directions at this d have ε = ${null_.toPrecision(3)}; yours is ${(epsilon / null_).toFixed(2)} times that.`);
     return list;

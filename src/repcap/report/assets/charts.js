@@ -62,6 +62,13 @@
       .map(([px, py]) => [px - 5, py - 9, px + 5, py + 5]);
   }
 
+  const pen = document.createElement("canvas").getContext("2d");
+
+  function widthOf(text) {
+    pen.font = `11px ${getComputedStyle(document.body).fontFamily}`;
+    return pen.measureText(text).width;
+  }
+
   /** Names beside the points for which there is room; the models farthest from random speak first. */
   function nameSome(layer, placed, box, texts) {
     const taken = [...texts, ...placed.map(({ x, y }) => [x - 7, y - 7, x + 7, y + 7])];
@@ -71,7 +78,7 @@
     const order = [...placed].sort((p, q) => q.row.epsilon_ratio - p.row.epsilon_ratio);
     const wanted = order.flatMap((point, place) => (place * 2 < order.length ? [point, order[order.length - 1 - place]] : []));
     for (const { row, x, y } of new Set(wanted)) {
-      const width = row.label.length * 6.1 + 4;
+      const width = widthOf(row.label) + 4;
       const seats = [
         [x + 10, y + 4, "start", [x + 9, y - 7, x + 9 + width, y + 7]],
         [x - 10, y + 4, "end", [x - 9 - width, y - 7, x - 9, y + 7]],
@@ -93,7 +100,7 @@
     const dDomain = [Math.min(...ds) / 1.22, Math.max(...ds) * 1.3];
     const nulls = dDomain.map((d) => (metric === "ratio" ? 1 : z / Math.sqrt(d)));
     const values = rows.map(value).filter((number) => number > 0);
-    const yDomain = [Math.min(...values, ...nulls) / 1.12, Math.max(...values, ...nulls) * 1.18];
+    const yDomain = [Math.min(...values, ...nulls) / (metric === "ratio" ? 1.3 : 1.12), Math.max(...values, ...nulls) * 1.18];
     const x = logarithmic(dDomain, [box.left, box.right]);
     const y = logarithmic(yDomain, [box.bottom, box.top]);
 
@@ -192,6 +199,9 @@
     return { scale: linear([0, most * 1.04], range), values: ticks(0, most * 1.04, phone(range) ? 5 : 9) };
   }
 
+  /** The better of the two proven lower ends. */
+  const proven = (row) => (row.gilbert_varshamov.log10_k > row.construction.log10_k ? row.gilbert_varshamov : row.construction);
+
   const PIECES = [
     ["gilbert_varshamov", "random coding, proven to exist"],
     ["construction", "explicit construction, proven"],
@@ -234,9 +244,10 @@
         narrow
           ? s("text", { class: "row-name", x: box.left, y: y - 13 }, row.label)
           : s("text", { class: "row-name", x: gutter, y: y + 4, "text-anchor": "end" }, row.label));
-      const ends = [place(row.construction), place(row.upper)];
+      const least = proven(row);
+      const ends = [place(least), place(row.upper)];
       mark.append(s("rect", { class: "bar", x: ends[0], y: y - 4, width: Math.max(1, ends[1] - ends[0]), height: 8 }));
-      if (row.law.log10_k < row.construction.log10_k) {
+      if (row.law.log10_k < least.log10_k) {
         mark.append(s("line", { class: "short", x1: place(row.law), x2: ends[0], y1: y, y2: y }));
       }
       for (const [name] of PIECES) mark.append(bracketPiece(name, place(row[name]), y));
@@ -258,5 +269,5 @@
     host.replaceChildren(root);
   }
 
-  Object.assign(repcap, { canvas, xAxis, yAxis, path, scatter, brackets, bracketKey });
+  Object.assign(repcap, { proven, canvas, xAxis, yAxis, path, scatter, brackets, bracketKey });
 })();

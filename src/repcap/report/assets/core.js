@@ -38,6 +38,9 @@ const repcap = {};
   const DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
   const raised = (text) => [...text].map((sign) => SUPERSCRIPT[sign] || DIGITS[Number(sign)]).join("");
 
+  /** A whole number with narrow spaces between thousands, which do not break. */
+  const groups = (value) => Math.round(value).toLocaleString("en-US").replaceAll(",", "\u202f");
+
   /** A number of vectors given by its log10, as people read it: 139, 3.99 × 10⁷, 10⁴¹⁶. */
   function power(log10) {
     if (log10 === null || log10 === undefined || Number.isNaN(log10)) return "none";
@@ -45,7 +48,7 @@ const repcap = {};
     if (log10 === -Infinity) return "0";
     if (log10 < 5) {
       const value = 10 ** log10;
-      return value < 1000 ? String(Number(value.toPrecision(3))) : Math.round(value).toLocaleString("en-US").replaceAll(",", " ");
+      return value < 1000 ? String(Number(value.toPrecision(3))) : groups(value);
     }
     if (log10 >= 100) return `10${raised(String(Math.round(log10)))}`;
     let exponent = Math.floor(log10);
@@ -60,7 +63,7 @@ const repcap = {};
   const fixed = (value, digits) => (value === null || value === undefined ? "" : value.toFixed(digits));
 
   const grouped = (value) =>
-    value === null || value === undefined ? "" : Math.round(value).toLocaleString("en-US").replaceAll(",", " ");
+    value === null || value === undefined ? "" : groups(value);
 
   const format = { power, significant, fixed, grouped, raised };
 

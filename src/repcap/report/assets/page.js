@@ -112,9 +112,9 @@
     const ordered = by ? [...fit].sort((a, b) => by(a) - by(b)) : sorted(fit, { key: "label", direction: 1 });
     byId("no-brackets").hidden = ordered.length > 0;
     if (!ordered.length) return byId("brackets").replaceChildren();
-    const below = ordered.filter((row) => row.law.log10_k < row.construction.log10_k).length;
+    const below = ordered.filter((row) => row.law.log10_k < repcap.proven(row).log10_k).length;
     byId("bracket-count").textContent =
-      `In ${below} of ${ordered.length} models shown, the fitted law lies below a set of directions that can be written down.`;
+      `For ${below} of the ${ordered.length} models shown it gives fewer directions than are proven to exist.`;
     return brackets(byId("brackets"), ordered, { wide: state.indeterminate && ordered.some(unsure), describe, card, open });
   }
 

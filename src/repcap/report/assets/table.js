@@ -10,15 +10,15 @@
     { key: "label", title: "Model", text: true, value: (row) => row.label },
     { key: "family", title: "Family", text: true, value: (row) => row.family },
     { key: "d", title: "d_model", value: (row) => row.d, show: format.grouped },
-    { key: "n", title: "Rows", value: (row) => row.n, show: format.grouped, optional: true },
     { key: "epsilon", title: "ε", value: (row) => row.epsilon, show: (value) => format.fixed(value, 5) },
-    { key: "epsilon_se", title: "± s.e.", value: (row) => row.epsilon_se, show: (value) => format.significant(value, 2), optional: true },
     { key: "epsilon_ratio", title: "ε ÷ random", value: (row) => row.epsilon_ratio, show: (value) => format.fixed(value, 2), bar: true },
     { key: "klass", title: "Class", text: true, value: (row) => row.klass },
-    { key: "effective_dim", title: "Effective dim.", value: (row) => row.effective_dim, show: format.grouped, optional: true },
     { key: "construction", title: "Construction", value: (row) => limit(row, "construction"), show: format.power },
     { key: "law", title: "Law full", value: (row) => limit(row, "law"), show: format.power, law: true },
     { key: "upper", title: "Upper bound", value: (row) => limit(row, "upper"), show: format.power },
+    { key: "n", title: "Rows", value: (row) => row.n, show: format.grouped, optional: true },
+    { key: "epsilon_se", title: "± s.e.", value: (row) => row.epsilon_se, show: (value) => format.significant(value, 2), optional: true },
+    { key: "effective_dim", title: "Effective dim.", value: (row) => row.effective_dim, show: format.grouped, optional: true },
   ];
 
   /** Only the columns of which some row says something. */
@@ -44,7 +44,7 @@
     return h("tr", {}, columns.map((column) => {
       const active = column.key === sort.key;
       const arrow = active ? (sort.direction > 0 ? "▲" : "▼") : "↕";
-      return h("th", { scope: "col", class: column.text ? null : "number", "aria-sort": active ? (sort.direction > 0 ? "ascending" : "descending") : null },
+      return h("th", { scope: "col", class: column.text ? column.key : "number", "aria-sort": active ? (sort.direction > 0 ? "ascending" : "descending") : null },
         h("button", { type: "button", "data-sort": column.key, onclick: () => onSort(column) },
           column.title, h("span", { class: active ? "arrow on" : "arrow", "aria-hidden": "true" }, arrow)));
     }));
@@ -57,7 +57,7 @@
         h("button", { type: "button", class: "model", onclick: () => open(row) }, glyph(looks[row.family]), h("span", {}, value)));
     }
     if (column.key === "klass") return h("td", {}, h("span", { class: `class ${value}` }, value));
-    if (column.text) return h("td", {}, value);
+    if (column.text) return h("td", { class: column.key }, value);
     if (column.law && row.epsilon >= 0.1 && !indeterminate) return h("td", { class: "number" }, h("span", { class: "unsure" }, "indeterminate"));
     const text = value === null || value === undefined ? "–" : column.show(value);
     if (!column.bar) return h("td", { class: "number" }, text, column.law && row.epsilon >= 0.1 ? h("span", { class: "unsure" }, " indeterminate") : null);
