@@ -36,6 +36,7 @@ VERBS: dict[str, Verb] = {
     "capacity": Verb("repcap.cli.capacity", "How many near-orthogonal vectors fit: laws and proven limits.", LAWS),
     "fit": Verb("repcap.cli.fit", "Fit the laws to packings (k, d, epsilon).", LAWS),
     "reproduce": Verb("repcap.cli.reproduce", "Recompute the published numbers, and correct them.", LAWS),
+    "design": Verb("repcap.cli.design", "The d_model that holds so many features and a vocabulary.", LAWS),
     "sweep": Verb("repcap.cli.sweep", "Pack a grid of (k, d) cells into a store.", PACKING),
     "survey": Verb("repcap.cli.survey", "Measure many models into a store; trend with width.", MANY),
     "results": Verb("repcap.cli.results", "List, show, export or delete stored results.", MANY),

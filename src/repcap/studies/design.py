@@ -1,0 +1,220 @@
+"""`design`: which d_model holds so many features and a vocabulary at a given epsilon, and what models of today do."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from repcap._version import __version__
+from repcap.errors import DomainError
+from repcap.laws.capacity import Capacity, capacity
+from repcap.numerics import format_power
+
+HEURISTIC = (
+    "What is heuristic here: `ratio` and `full` interpolate what one optimiser reached for k <= 32000; that features "
+    "keep to the epsilon of the embedding is the paper's assumption (repcap latents tests it); and that room for "
+    "directions is what limits a model is a hypothesis. What is proven: no set of that many directions fits below "
+    "`needed`, and one exists at `enough`. Whether training finds it is another matter."
+)
+
+PEER_FACTOR = 2.0
+"""Models within this factor of the parameters asked for, or of d_model, count as peers."""
+
+_SIZE = re.compile(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)\s?([MBT])(?![A-Za-z0-9])")
+_UNIT = {"M": 1e6, "B": 1e9, "T": 1e12}
+
+
+@dataclasses.dataclass(frozen=True)
+class Width:
+    """One answer: d as computed, `rounded` up to the multiple, and what the vocabulary's matrices weigh there.
+
+    d, rounded: None where the law or the search has no answer. embedding_params: V d (2 V d if untied).
+    share: of all parameters, where they are given.
+    """
+
+    name: str
+    d: float | None
+    rounded: int | None
+    embedding_params: int | None
+    share: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class DesignRow:
+    """One epsilon: k directions in all, and the d_model that each law and each proven limit asks for."""
+
+    epsilon: float
+    k: float
+    widths: tuple[Width, ...]
+    warnings: tuple[str, ...]
+
+    def width(self, name: str) -> Width:
+        """The answer of `ratio`, `full`, `enough` or `needed`."""
+        return next(width for width in self.widths if width.name == name)
+
+
+@dataclasses.dataclass(frozen=True)
+class Peer:
+    """A measured model of that size: parameters as its name says, or None."""
+
+    model: str
+    d_model: int
+    epsilon: float
+    ratio: float
+    params: float | None
+    tied: bool | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Design:
+    """d_model over epsilon for a number of features beside a vocabulary."""
+
+    features: float
+    vocab: int | None
+    tied: bool
+    multiple: int
+    params: float | None
+    rows: tuple[DesignRow, ...]
+    peers: tuple[Peer, ...]
+    peers_from: str
+    heuristic: str = HEURISTIC
+
+    @property
+    def reading(self) -> str:
+        """The result in a sentence or two."""
+        first, last = self.rows[0], self.rows[-1]
+        what = f"{format_power(math.log10(first.k))} directions ({format_power(math.log10(self.features))} features"
+        what += f" and {self._vocabulary})" if self.vocab else ")"
+        spans = []
+        for name, words in (("full", "`full` asks for d_model"), ("needed", "no set exists below")):
+            ends = [row.width(name).rounded for row in (first, last)]
+            text = " to ".join(str(end) for end in dict.fromkeys(ends) if end is not None)
+            spans.append(f"{words} {text or 'none that it knows'}")
+        return f"For {what} at epsilon {_span(first.epsilon, last.epsilon)}: {'; '.join(spans)}."
+
+    @property
+    def _vocabulary(self) -> str:
+        assert self.vocab is not None
+        return f"{self.vocab} tied rows" if self.tied else f"2 x {self.vocab} rows of the vocabulary"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "reading": self.reading, "repcap_version": __version__}
+
+
+def _span(low: float, high: float) -> str:
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def design(
+    features: float,
+    eps: float | Sequence[float],
+    *,
+    vocab: int | None = None,
+    tied: bool = False,
+    multiple: int = 128,
+    params: float | None = None,
+    store: str | Path | None = None,
+) -> Design:
+    """The d_model in which `features` directions, and the rows of a vocabulary, are eps-nearly-orthogonal.
+
+    features: count, > 0. eps: one or more, in (0, 1). vocab, tied: V rows if tied, 2 V if not, are added to k.
+    multiple: d_model is rounded up to it. params: of the whole model, for the share of the embedding and for peers.
+    store: a result store whose measurements are the peers; None: the published table.
+
+    Plain arithmetic, about 0.1 s an epsilon.
+
+    Raises
+    ------
+    DomainError
+        if a number is outside its domain.
+    """
+    wanted = [float(e) for e in eps] if isinstance(eps, Sequence) else [float(eps)]
+    _check(features, wanted, multiple, params)
+    rows = tuple(_row(features, epsilon, vocab, tied, multiple, params) for epsilon in sorted(set(wanted)))
+    models, origin = _models(store)
+    widths = [width.rounded for row in rows for width in row.widths if width.name == "full" and width.rounded]
+    peers = _peers(models, params, widths)
+    return Design(features, vocab, tied, multiple, params, rows, peers, origin)
+
+
+def _check(features: float, eps: Sequence[float], multiple: int, params: float | None) -> None:
+    if not (math.isfinite(features) and features > 0):
+        raise DomainError(f"features = {features:g} is outside the domain: a number > 0 is needed")
+    if not eps:
+        raise DomainError("give at least one epsilon")
+    if multiple < 1:
+        raise DomainError(f"multiple = {multiple} is outside the domain: a whole number >= 1 is needed")
+    if params is not None and not (math.isfinite(params) and params > 0):
+        raise DomainError(f"params = {params:g} is outside the domain: a number > 0 is needed")
+
+
+def _row(
+    features: float, epsilon: float, vocab: int | None, tied: bool, multiple: int, params: float | None
+) -> DesignRow:
+    found: Capacity = capacity(eps=epsilon, k=features, vocab=vocab, tied=tied)
+    proven = [found.bracket[name]["d"] for name in ("construction", "gilbert_varshamov")]
+    answers = {
+        "ratio": found.laws["ratio"]["d"],
+        "full": found.laws["full"]["d"],
+        "enough": min((d for d in proven if d is not None), default=None),
+        "needed": found.bracket["lower"]["d"],
+    }
+    widths = tuple(_width(name, d, vocab, tied, multiple, params) for name, d in answers.items())
+    assert found.k is not None
+    return DesignRow(epsilon, found.k, widths, found.warnings)
+
+
+def _width(name: str, d: float | None, vocab: int | None, tied: bool, multiple: int, params: float | None) -> Width:
+    if d is None:
+        return Width(name, None, None, None, None)
+    # 1e-9: a root finder's 4096.0000000001 is 4096.
+    rounded = multiple * math.ceil(d / multiple - 1e-9)
+    weights = None if vocab is None else vocab * rounded * (1 if tied else 2)
+    return Width(name, float(d), rounded, weights, None if weights is None or params is None else weights / params)
+
+
+def params_in_name(name: str) -> float | None:
+    """Parameters that a model's name states: the first of `7B`, `270M`, `1.5B`; None where it states none.
+
+    >>> params_in_name("Qwen 3 30B A3B"), params_in_name("Gemma 3 270M"), params_in_name("Phi 4")
+    (30000000000.0, 270000000.0, None)
+    """
+    match = _SIZE.search(name.replace("-", " ").replace("_", " "))
+    return None if match is None else float(match.group(1)) * _UNIT[match.group(2)]
+
+
+def _models(store: str | Path | None) -> tuple[list[Peer], str]:
+    if store is None:
+        from repcap.laws.data import published_models
+
+        found = [_peer(m.model, m.d_model, m.epsilon, None) for m in published_models()]
+        return found, "the published table (Guha, arXiv 2606.02765)"
+    from repcap.store import Store
+
+    with Store(store) as held:
+        return list(_measured(entry.record for entry in held.records("measure"))), str(store)
+
+
+def _measured(records: Iterable[Mapping[str, Any]]) -> Iterable[Peer]:
+    for record in records:
+        if record.get("epsilon") is not None and record.get("dim"):
+            yield _peer(str(record["source"]), int(record["dim"]), float(record["epsilon"]), record.get("tied"))
+
+
+def _peer(model: str, d: int, epsilon: float, tied: bool | None) -> Peer:
+    return Peer(model, d, epsilon, epsilon * math.sqrt(d) / 2.0, params_in_name(model), tied)
+
+
+def _peers(models: Sequence[Peer], params: float | None, widths: Sequence[int]) -> tuple[Peer, ...]:
+    """Models within a factor of 2 of `params`, or without it of the widths found, by size."""
+    if params is not None:
+        chosen = [m for m in models if m.params and 1 / PEER_FACTOR <= m.params / params <= PEER_FACTOR]
+        return tuple(sorted(chosen, key=lambda m: (m.params or 0.0, m.model)))
+    if not widths:
+        return ()
+    low, high = min(widths) / PEER_FACTOR, max(widths) * PEER_FACTOR
+    return tuple(sorted((m for m in models if low <= m.d_model <= high), key=lambda m: (m.d_model, m.model)))
