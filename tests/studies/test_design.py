@@ -95,11 +95,11 @@ def test_peers_of_8e9_parameters_come_from_the_published_table():
 
 
 def test_peers_from_a_store(tmp_path):
-    from repcap.store import Result, Store
+    from repcap.store import Store
 
     record = {"source": "mine-7B", "dim": 4096, "epsilon": 0.0645, "tied": True}
     with Store(tmp_path / "s.sqlite") as store:
-        store.put(Result(key="a", unit="a", kind="measure", record=record, provenance={}))
+        store.put("a", "measure", record)
     (peer,) = design(1e7, 0.07, params=8e9, store=tmp_path / "s.sqlite").peers
     assert (peer.model, peer.params, peer.tied) == ("mine-7B", 7e9, True)
 

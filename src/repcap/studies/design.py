@@ -195,7 +195,7 @@ def _models(store: str | Path | None) -> tuple[list[Peer], str]:
         return found, "the published table (Guha, arXiv 2606.02765)"
     from repcap.store import Store
 
-    with Store(store) as held:
+    with Store(store, "read") as held:
         return list(_measured(entry.record for entry in held.records("measure"))), str(store)
 
 
