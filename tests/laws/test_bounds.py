@@ -39,6 +39,7 @@ OPTIMAL = [
 @pytest.mark.parametrize(("k", "d", "coherence"), OPTIMAL)
 def test_bounds_meet_the_sets_known_to_be_optimal(k, d, coherence):
     assert coherence_lower_bound(k, d).value == pytest.approx(coherence, rel=1e-9)
+    assert coherence_lower_bound(k, d).value <= coherence
     assert 10 ** upper_bound(d, coherence).log10_k == pytest.approx(k, rel=1e-9)
 
 
@@ -168,9 +169,13 @@ def test_coherence_bound_is_the_inverse_of_levenshtein(d, eps):
     found = levenshtein.log_upper(d, eps)
     assert found is not None
     if found[0] > math.log(d) + 1e-3:  # nearer to k = d the coherence hangs on the last digits of k
-        value = coherence_lower_bound(None, d, log_k=found[0]).value
-        assert levenshtein.log_upper(d, value)[0] == pytest.approx(found[0], rel=1e-9) or value == d**-0.5
-        assert value == pytest.approx(eps, rel=1e-6) or value == d**-0.5
+        bound = coherence_lower_bound(None, d, log_k=found[0])
+        if bound.name == "orthoplex (Rankin)":
+            assert bound.value == pytest.approx(d**-0.5, rel=1e-12)
+            assert eps <= bound.value * (1 + 1e-9)
+        else:
+            assert levenshtein.log_upper(d, bound.value)[0] == pytest.approx(found[0], rel=1e-9)
+            assert bound.value == pytest.approx(eps, rel=1e-6)
 
 
 def test_orthoplex():

@@ -51,14 +51,18 @@ def command(
 ) -> None:
     """Laws, explicit sets and proven bounds for near-orthogonal vectors.
 
-    Give two of --d, --eps and --k; the third is answered by every law and between what is proven to exist and what is
-    proven impossible. --vocab alone beside --d or --eps stands for the k that the vocabulary takes.
+    Give two of --d, --eps and --k. The third is answered by every law, and
+    between what is proven to exist and what is proven impossible.
+    --vocab beside --d or --eps stands for the k that the vocabulary takes.
 
-    Each option takes a number (4096, 1e6, 2^45), a comma list, or a range: A..B (11 values), A..B/N (N values),
-    A..B:STEP, A..BxFACTOR. Several values give a table of log10 k, epsilon or d.
+    An option takes a number (4096, 1e6, 2^45), a comma list, or a range:
+    A..B (11 values), A..B/N (N values), A..B:STEP, A..BxFACTOR.
+    Several values give a table.
 
-    Examples: repcap capacity --d 4096 --eps 0.0645; --d 512..8192x2 --eps 0.05..0.1:0.01; --d 4096 --vocab 32000;
-    --k 1e6 --eps 0.06; --d 4096 --plot out.png
+    repcap capacity --d 4096 --eps 0.0645 --vocab 32000
+    repcap capacity --d 512..8192x2 --eps 0.05..0.1:0.01
+    repcap capacity --k 1e6 --eps 0.06
+    repcap capacity --d 64,4096 --plot out.png
     """
     if as_csv and as_json:
         raise InputError("give --json or --csv, not both")

@@ -17,6 +17,9 @@ from repcap.numerics import LN10
 TIE = 1e-12
 """Relative slack on coherence: 1/sqrt(d) and 1/3 have no exact float. It only ever weakens a bound."""
 
+ROUNDING = 2e-15
+"""Taken off a lower bound on coherence, so that a set that attains it is never below it by rounding."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Bound:
@@ -116,8 +119,7 @@ def coherence_lower_bound(k: float | None, d: int, *, log_k: float | None = None
         value, degree = found
         closed = welch.coherence(None, dims, log_k=target) if degree == 2 else value
         candidates.append((closed, _levenshtein_name(degree)))
+    if target > math.log(dims) + math.log1p(dims) - math.log(2.0) + TIE:
+        candidates.append((1.0 / math.sqrt(dims), "orthoplex (Rankin)"))
     value, name = max(candidates)
-    border = 1.0 / math.sqrt(dims)
-    if target > math.log(dims) + math.log1p(dims) - math.log(2.0) + TIE and border >= value:
-        return CoherenceBound(border, "orthoplex (Rankin)")
-    return CoherenceBound(value, name)
+    return CoherenceBound(value * (1.0 - ROUNDING), name)

@@ -100,7 +100,8 @@ class Law:
         """
         constants = self._constants(params)
         target, given = np.broadcast_arrays(check_log_k(k, log_k), check_eps(eps))
-        return plain(self._root(np.array(target), np.array(given), constants))
+        with np.errstate(over="ignore"):  # the search passes far beyond the root: inf is more than asked for
+            return plain(self._root(np.array(target), np.array(given), constants))
 
     def _root(self, target: Array, eps: Array, constants: Params) -> Array:
         low, high = np.zeros_like(target), np.ones_like(target)
