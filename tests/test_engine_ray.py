@@ -95,7 +95,7 @@ def test_no_cluster_there():
 
 
 def test_a_node_that_dies_in_the_middle_costs_no_result(cluster, tmp_path):
-    """Last in the file: the cluster has one node less afterwards."""
+    """The cluster has one node less afterwards."""
     log = tmp_path / "log"
     units = [Unit(str(n), (log, n, 0.25), size=n) for n in range(40)]
     victim = cluster.others[0]
@@ -120,3 +120,29 @@ def test_a_node_that_dies_in_the_middle_costs_no_result(cluster, tmp_path):
     # Only what the dead node had in hand was done again.
     assert len(log.read_text().split()) <= 40 + report.lost
     assert time.monotonic() - started < 120
+
+
+def test_a_sweep_survives_the_death_of_a_node(cluster, tmp_path):
+    """Real cells into a real store, the last node but the head killed in the middle: every cell once."""
+    from repcap.store import Store
+    from repcap.studies.sweep import grid, sweep
+
+    path, victim, threads = tmp_path / "cells.sqlite", cluster.others[1], []
+    cells = grid([30, 40, 50], [6, 8], seeds=5)
+
+    def on_unit(done, total):
+        if done >= 6 and not threads:
+            threads.append(
+                threading.Thread(target=cluster.remove_node, args=(victim,), kwargs={"allow_graceful": False})
+            )
+            threads[0].start()
+
+    engine = f"ray:{cluster.address}"
+    batch = sweep(cells, path, engine=engine, steps=150, retries=3, device="cpu", on_unit=on_unit)
+    threads[0].join()
+    assert (batch.done, batch.failures) == (30, ())
+    with Store(path, "read") as store:
+        store.check()
+        held = [(item.record["k"], item.record["d"], item.record["seed"]) for item in store.records("pack")]
+    assert sorted(held) == sorted((cell.k, cell.d, cell.seed) for cell in cells)
+    assert sweep(cells, path, engine="inline", steps=150).skipped == 30

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 import repcap
+from hubserver import checkpoint, environment
 from killing import kill_at_random
 from repcap.errors import InputError
 from repcap.matrix import TensorMatrix
@@ -178,6 +179,32 @@ def test_identity_of_sources(tmp_path, monkeypatch):
 )
 def test_short_names(source, name):
     assert short_name(source) == name
+
+
+def test_the_hub_through_worker_processes(hub, store, tmp_path, monkeypatch):
+    """One good repository, one gated, one that is not there: the good one with its commit, the others' reasons."""
+    for name, value in environment(hub, tmp_path).items():
+        monkeypatch.setenv(name, value)
+    files, embedding = checkpoint(2000, 16)
+    commit = hub.add("org/good", files)
+    hub.add("org/gated", files)
+    hub.repos["org/gated"].gated = True
+    batch = survey(["org/good", "org/gated", "org/none", "org/good@main"], store, engine="local:2")
+    reasons = {failure.label: failure.reason for failure in batch.failures}
+    assert (batch.done, set(reasons)) == (2, {"org/gated", "org/none"}), reasons
+    assert "gated" in reasons["org/gated"]
+    assert "org/none" in reasons["org/none"]
+    held = {item.record["source"]: item for item in results(store)}
+    assert set(held) == {"org/good", "org/good@main"}
+    for item in held.values():
+        assert item.provenance["revision"] == item.record["revision"] == commit
+        assert item.record["epsilon"] == pytest.approx(epsilon_of(embedding.float().numpy()), abs=1e-6)
+        raw = embedding.contiguous().view(torch.uint8).numpy().tobytes()
+        assert item.provenance["tensor_sha256"] == hashlib.sha256(raw).hexdigest()
+    # A second run asks the Hub about the failures only.
+    hub.forget()
+    assert survey(["org/good", "org/none"], store, engine="local:2").skipped == 1
+    assert not hub.asked(path="org/good")
 
 
 def test_a_real_model_through_a_worker_process(store):
