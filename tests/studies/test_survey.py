@@ -115,7 +115,7 @@ def test_options_are_part_of_the_key_and_defaults_are_not(tmp_path, store):
     for same in ({"z": 2}, {"z": 2.0, "seed": 0}, {"dtype": "float32", "block_rows": 7}, {"exclude_ids": []}):
         assert survey([str(path)], store, engine="inline", **same).skipped == 1
     assert survey([Entry(str(path), name="another label")], store, engine="inline").skipped == 1
-    for other in ({"z": 1.5}, {"rows": 20}, {"vocab_size": 10}, {"matrix": "embedding"}):
+    for other in ({"z": 1.5}, {"seed": 1}, {"rows": 20}, {"vocab_size": 10}, {"matrix": "embedding"}):
         assert survey([str(path)], store, engine="inline", **other).done == 1
     estimate = next(item for item in results(store) if item.record["estimate"])
     assert estimate.provenance["tensor_sha256"] is None
@@ -157,12 +157,18 @@ def test_identity_of_sources(tmp_path, monkeypatch):
     path, *_ = make_checkpoint(tmp_path / "m")
     monkeypatch.chdir(tmp_path)
     assert locate("m").identity == locate(str(path)).identity
-    assert locate("m").fingerprint == locate(str(path)).fingerprint
+    before = locate("m")
+    assert before.fingerprint == locate(str(path)).fingerprint
+    assert before.opening == str(path)
+    (path / "results.sqlite").touch()  # a store beside the weights is no part of the checkpoint
+    assert locate("m") == before
     assert locate("missing").identity == {"scheme": "path", "location": str(tmp_path / "missing")}
     assert locate("org/name").identity != locate("org/name@v2").identity
     assert locate("org/name").identity == locate("hf://org/name").identity
     assert locate("org/name").fingerprint is None
-    assert locate("m/model.safetensors::model.embed_tokens.weight").identity["tensor"] == "model.embed_tokens.weight"
+    one = locate("m/model.safetensors::model.embed_tokens.weight")
+    assert one.identity["tensor"] == "model.embed_tokens.weight"
+    assert one.opening == f"{path}/model.safetensors::model.embed_tokens.weight"
     assert locate("pkg://no_such_package_here/x.gguf").fingerprint is None
 
 

@@ -193,12 +193,12 @@ class _Pool:
         child.give(unit, data, self.limits.timeout)
 
     def _handle_one(self) -> None:
-        now = time.monotonic()
-        deadlines = [child.deadline for child in self.children if child.deadline is not None and not child.late]
         if not self.children:
             return
+        deadlines = [child.deadline for child in self.children if child.deadline is not None and not child.late]
+        wait = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
         try:
-            child, frame = self.events.get(timeout=max(0.0, min(deadlines) - now) if deadlines else None)
+            child, frame = self.events.get(timeout=wait)
         except queue.Empty:
             for child in self.children:
                 if child.deadline is not None and child.deadline <= time.monotonic():

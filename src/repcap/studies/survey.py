@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from repcap.engine import Unit
 from repcap.errors import InputError, RemoteError, SourceError, VectorsError
 from repcap.matrix import Matrix
-from repcap.sources.spec import parse_spec
+from repcap.sources.spec import SUFFIXES, parse_spec
 from repcap.store import DEFAULT_PATH, Result, Store, canonical_json, unit_key
 from repcap.studies.batch import Batch, EngineOptions, OnUnit, run_batch
 from repcap.studies.model_list import BOTH, Entry, check_options, check_rows, published_list, read_list
@@ -23,8 +23,17 @@ if TYPE_CHECKING:
 
 _SILENT = ("block_rows", "allow_truncated", "allow_full_download")
 """Options that do not change a number, and so are no part of a key."""
-_DEFAULTS: dict[str, Any] = {"z": 2.0, "seed": 0, "dtype": "float32"}
-"""An option that is at its default, or empty, is as good as not given."""
+_DEFAULTS: dict[str, Any] = {
+    "z": 2.0,
+    "seed": 0,
+    "dtype": "float32",
+    "influence": 0,
+    "centre": False,
+    "remove_top": 0,
+    "exclude_ids": [],
+    "only_ids": [],
+}
+"""An option at its default, or None, is as good as not given."""
 
 
 class HashedMatrix(Matrix):
@@ -67,7 +76,7 @@ class HashedMatrix(Matrix):
 def measure_unit(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The work of one unit, in a worker process: [{role, record, provenance}], one or two of them.
 
-    payload: source, matrix, rows, options, name, family, device, asked.
+    payload: what an Entry holds, and device, asked, opening.
     """
     roles = ("embedding", "unembedding") if payload["matrix"] == BOTH else (payload["matrix"],)
     found = [_measure_one(payload, roles[0])]
@@ -88,7 +97,7 @@ def _measure_one(payload: Mapping[str, Any], role: str) -> dict[str, Any]:
 
     options = dict(payload["options"])
     opening = {name: options.pop(name) for name in ("allow_truncated", "allow_full_download") if name in options}
-    matrix = HashedMatrix(open_source(payload["source"], role, rows=payload["rows"], **opening))
+    matrix = HashedMatrix(open_source(payload["opening"], role, rows=payload["rows"], **opening))
     with matrix:
         measured = measure(matrix, rows=payload["rows"], device=payload["device"], **options)
         digest = matrix.sha256
@@ -115,15 +124,20 @@ def short_name(source: str) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Place:
-    """What a source is, before it is opened: its identity (part of the key), and its files' state."""
+class Place:
+    """What a source is, before it is opened.
+
+    identity: part of the key. opening: the source as a process with another working directory must name it.
+    fingerprint: state of its local files; None where there are none. bytes: of those files.
+    """
 
     identity: dict[str, Any]
-    fingerprint: str | None
-    bytes: int
+    opening: str
+    fingerprint: str | None = None
+    bytes: int = 0
 
 
-def locate(source: str) -> _Place:
+def locate(source: str) -> Place:
     """Identity and state of a source, without opening it and without the network.
 
     A local source is known by its absolute path, a remote one by what was asked for (repository, revision as written,
@@ -133,30 +147,36 @@ def locate(source: str) -> _Place:
         spec = parse_spec(source)
     except SourceError:
         # Not there now: opening it will say so. The identity must be the one that it has when it is there.
-        return _Place({"scheme": "path", "location": str(Path(source).absolute())}, None, 0)
+        return Place({"scheme": "path", "location": str(Path(source).absolute())}, source)
     identity: dict[str, Any] = {"scheme": spec.scheme, "location": spec.location}
     if spec.tensor is not None:
         identity["tensor"] = spec.tensor
     if spec.scheme == "hub":
-        return _Place(identity | {"revision": spec.revision, "folder": spec.folder}, None, 0)
-    if spec.scheme == "url":
-        return _Place(identity, None, 0)
+        return Place(identity | {"revision": spec.revision, "folder": spec.folder}, source)
     if spec.scheme == "path":
-        identity["location"] = str(Path(spec.location).absolute())
-        return _Place(identity, *_fingerprint(Path(spec.location)))
-    from repcap.sources.package import package_path
+        path = Path(spec.location).absolute()
+        identity["location"] = str(path)
+        tensor = "" if spec.tensor is None else f"::{spec.tensor}"
+        return Place(identity, f"{path}{tensor}", *_fingerprint(path))
+    if spec.scheme == "package":
+        from repcap.sources.package import package_path
 
-    try:
-        path = package_path(spec.location, spec.text)
-    except SourceError:
-        return _Place(identity, None, 0)
-    return _Place(identity, *_fingerprint(path))
+        try:
+            return Place(identity, source, *_fingerprint(package_path(spec.location, spec.text)))
+        except SourceError:
+            pass
+    return Place(identity, source)
 
 
 def _fingerprint(path: Path) -> tuple[str | None, int]:
-    """(hash of names, sizes and times of the files, their bytes in all). Directories are not searched in depth."""
+    """(hash of names, sizes and times of the files, their bytes in all).
+
+    Of a directory: the files that a checkpoint is made of, not in depth. A store or a log beside them does not count.
+    """
     try:
-        files = sorted(item for item in path.iterdir() if item.is_file()) if path.is_dir() else [path]
+        files = [path]
+        if path.is_dir():
+            files = sorted(item for item in path.iterdir() if item.name.lower().endswith(SUFFIXES))
         states = [(item.name, item.stat()) for item in files]
     except OSError:
         return None, 0
@@ -167,7 +187,7 @@ def _fingerprint(path: Path) -> tuple[str | None, int]:
 def asked(entry: Entry) -> dict[str, Any]:
     """What a result depends on beside its source, in one form for the same meaning."""
     given = {name: value for name, value in entry.options.items() if name not in _SILENT}
-    said = {name: value for name, value in given.items() if value and value != _DEFAULTS.get(name)}
+    said = {name: value for name, value in given.items() if value is not None and value != _DEFAULTS.get(name)}
     if "z" in said:
         said["z"] = float(said["z"])
     return said | {"matrix": entry.matrix, "rows": entry.rows}
@@ -180,7 +200,7 @@ def units_of(entries: Iterable[Entry], device: str = "auto") -> dict[str, Unit]:
         place = locate(entry.source)
         key = unit_key(MEASURE, place.identity, asked(entry))
         payload = {**dataclasses.asdict(entry), "device": device, "fingerprint": place.fingerprint}
-        payload["asked"] = asked(entry)
+        payload |= {"asked": asked(entry), "opening": place.opening}
         units.setdefault(key, Unit(key, payload, entry.label, float(place.bytes)))
     return units
 
@@ -209,7 +229,7 @@ def _is_current(store: Store, unit: Unit) -> bool:
 
 
 def survey(
-    models: str | os.PathLike[str] | Iterable[str | Entry] = (),
+    models: str | os.PathLike[str] | Iterable[str | os.PathLike[str] | Entry] = (),
     store: str | os.PathLike[str] = DEFAULT_PATH,
     *,
     published: bool = False,
@@ -277,12 +297,12 @@ def survey(
         )
 
 
-def _gather(models: str | os.PathLike[str] | Iterable[str | Entry], published: bool) -> list[Entry]:
+def _gather(models: str | os.PathLike[str] | Iterable[str | os.PathLike[str] | Entry], published: bool) -> list[Entry]:
     entries = published_list() if published else []
     if isinstance(models, (str, os.PathLike)):
         entries = [*read_list(Path(models)), *entries]
     else:
-        entries = [*(item if isinstance(item, Entry) else Entry(item) for item in models), *entries]
+        entries = [*(item if isinstance(item, Entry) else Entry(os.fspath(item)) for item in models), *entries]
     if not entries:
         raise InputError("no models to survey: give a list (models.txt, models.yaml) or --published")
     return entries

@@ -258,6 +258,8 @@ def sweep(
     Memory: this process holds the list; each worker what `pack` needs.
     """
     chosen = {**_DEFAULTS, **check_options(options, "sweep")}
+    if Path(chosen.get("init") or "random").is_file():
+        chosen["init"] = str(Path(chosen["init"]).absolute())  # workers may stand in another directory
     folder = None if save_vectors is None else Path(save_vectors).absolute()
     units = list(units_of(cells, chosen, device, folder).values())
     if not units:
