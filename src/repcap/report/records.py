@@ -72,7 +72,7 @@ def _from_store(path: Path) -> list[dict[str, Any]]:
     from repcap.store import Store
 
     with Store(path, mode="read") as store:
-        found = [_unwrapped(result.to_dict()) for result in store.records("measure")]
+        found = [_unwrapped(item.to_dict()) for kind in ("measure", "published") for item in store.records(kind)]
     if not found:
         raise InputError(f"{path} holds no measurement: run repcap survey with --store {path} first")
     return found
