@@ -92,20 +92,16 @@ def visible(text: str, width: int = 22) -> str:
 
 
 class _Rate(ProgressColumn):
-    """Units a second, with k/M/G."""
-
-    def __init__(self, unit: str) -> None:
-        super().__init__()
-        self.unit = unit
+    """Units a second, with k/M/G; the unit is a field of the task."""
 
     def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
+        speed, unit = task.finished_speed or task.speed, task.fields["unit"]
         if not speed:
             return Text("")
         for scale, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
             if speed >= scale:
-                return Text(f"{speed / scale:.1f} {letter}{self.unit}/s")
-        return Text(f"{speed:.0f} {self.unit}/s")
+                return Text(f"{speed / scale:.1f} {letter}{unit}/s")
+        return Text(f"{speed:.0f} {unit}/s")
 
 
 @contextmanager
@@ -114,21 +110,32 @@ def progress(label: str, unit: str = "rows") -> Iterator[ProgressFn]:
 
     Shown only on a terminal and without --quiet; it goes away when the block ends.
     """
+    with progress_bars((label, unit)) as (update,):
+        yield update
+
+
+@contextmanager
+def progress_bars(*bars: tuple[str, str]) -> Iterator[tuple[ProgressFn, ...]]:
+    """Several bars, (label, unit) each, one below the other; all but the first appear when they are first updated."""
     console = stderr()
-    bar = Progress(
+    shown = Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         TextColumn("{task.percentage:>3.0f}%"),
-        _Rate(unit),
+        _Rate(),
         TimeRemainingColumn(compact=True),
         console=console,
         transient=True,
         disable=settings.current.quiet or not console.is_terminal,
     )
-    with bar:
-        task = bar.add_task(label, total=None)
+
+    def updater(position: int, label: str, unit: str) -> ProgressFn:
+        task = shown.add_task(label, total=None, visible=position == 0, unit=unit)
 
         def update(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
+            shown.update(task, completed=done, total=total, visible=True)
 
-        yield update
+        return update
+
+    with shown:
+        yield tuple(updater(position, label, unit) for position, (label, unit) in enumerate(bars))

@@ -56,7 +56,7 @@ def command(
     from repcap.cli.ids import parse_ids
     from repcap.studies.measure import measure_all
 
-    with common.progress("Measuring") as on_progress:
+    with common.progress_bars(("Measuring", "rows"), ("Fetching", "B")) as (on_progress, on_bytes):
         measured = measure_all(
             sources,
             matrix,
@@ -75,6 +75,7 @@ def command(
             allow_truncated=allow_truncated,
             allow_full_download=allow_full_download,
             on_progress=on_progress,
+            on_bytes=on_bytes,
         )
     if json:
         common.print_json(measured[0] if len(measured) == 1 else measured)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
@@ -14,7 +14,7 @@ from repcap.geometry.rows import NO_REST, ZERO, Normaliser, UnitRows
 from repcap.matrix import Matrix
 
 _BLOCK_BYTES = 64 << 20
-_MAX_BLOCK_ROWS = 8192
+_MAX_BLOCK_ROWS = 4096
 
 Transform = Callable[[torch.Tensor], torch.Tensor]
 """(b, d) float64 rows to (b, d) float64 rows."""
@@ -69,7 +69,7 @@ def _checked(ids: Iterable[int], count: int, option: str) -> torch.Tensor:
 
 
 def default_block_rows(dim: int) -> int:
-    """Rows in a block: 64 MiB of float32, at most 8192."""
+    """Rows in a block: 64 MiB of float32, at most 4096."""
     return max(1, min(_MAX_BLOCK_ROWS, _BLOCK_BYTES // (4 * dim)))
 
 
@@ -117,16 +117,12 @@ class RowReader:
             transform=transform or self.transform,
         )
 
-    def stored(self, pieces: Sequence[torch.Tensor] | None = None) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Yield (row numbers, stored rows). The next block is read by a second thread meanwhile.
-
-        pieces: row numbers block by block; without it blocks of `block_rows`.
-        """
-        planned = self.rows.split(self.block_rows) if pieces is None else pieces
-        planned = [indices for indices in planned if len(indices)]
+    def stored(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Yield (row numbers, stored rows). The next block is read by a second thread meanwhile."""
+        planned = [indices for indices in self.rows.split(self.block_rows) if len(indices)]
         if self.matrix.contiguous and planned:
             with self.lock:
-                self.matrix.prefetch(_runs(torch.cat(planned)))
+                self.matrix.prefetch(_runs(self.rows))
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="repcap-read") as pool:
             ahead = pool.submit(self._fetch, planned[0]) if planned else None
             for position, indices in enumerate(planned):
@@ -144,7 +140,9 @@ class RowReader:
         with self.lock:
             if span == len(indices):
                 return self.matrix.read(first, last + 1)
-            if span <= 2 * len(indices) and not self.matrix.contiguous:
+            if self.matrix.contiguous:
+                return torch.cat([self.matrix.read(start, stop) for start, stop in _runs(indices)])
+            if span <= 2 * len(indices):
                 return self.matrix.read(first, last + 1)[indices - first]
             return self.matrix.take(indices.tolist())
 
@@ -153,10 +151,10 @@ class RowReader:
         block = self._fetch(torch.tensor([index]))
         return Normaliser(self.dtype)(block, torch.tensor([index])).units[0]
 
-    def units(self, pieces: Sequence[torch.Tensor] | None = None) -> Iterator[UnitRows]:
+    def units(self) -> Iterator[UnitRows]:
         """Yield blocks of unit rows, on the cpu. They share one buffer: use each before the next."""
         normaliser = Normaliser(self.dtype)
-        for indices, block in self.stored(pieces):
+        for indices, block in self.stored():
             yield normaliser(block, indices) if self.transform is None else self._transformed(block, indices)
 
     def _transformed(self, block: torch.Tensor, indices: torch.Tensor) -> UnitRows:

@@ -67,9 +67,9 @@ def open_source(
     return choose(checkpoint, tensor or matrix)
 
 
-def inspect_source(source: Any, *, allow_truncated: bool = False) -> Inspection:
+def inspect_source(source: Any, *, allow_truncated: bool = False, allow_full_download: bool = False) -> Inspection:
     """What could be measured in a source: tensors, roles, tying, tokenizer and config facts. See `Inspection`."""
-    checkpoint, _ = _checkpoint(source, allow_truncated, {})
+    checkpoint, _ = _checkpoint(source, allow_truncated, {"allow_full_download": allow_full_download})
     return inspect_checkpoint(checkpoint)
 
 

@@ -62,6 +62,7 @@ class RangesRefused(RemoteError):
     """
 
     def __init__(self, where: str, headers: Mapping[str, str]) -> None:
+        self._headers = dict(headers)
         length = headers.get("content-length", "")
         self.where, self.size = where, int(length) if length.isdigit() else None
         self.version = version_of(headers.get("etag"), headers.get("last-modified"), self.size)
@@ -70,6 +71,10 @@ class RangesRefused(RemoteError):
             f"{where}: the server sends whole files only (it ignores ranges), so this would download {cost}: "
             "pass --allow-full-download to do that"
         )
+
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RangesRefused, (self.where, self._headers)  # workers send it to the process that drives them
 
 
 class _Passing(Exception):
@@ -231,7 +236,8 @@ class RangeFile:
                 if answer.status_code != 200:
                     raise self._refusal(answer, url)
                 length = answer.headers.get("content-length", "")
-                self._body(answer, 0, int(length) if length.isdigit() else None, write, None)
+                self.size = int(length) if length.isdigit() else None
+                self._body(answer, 0, self.size, write, None)
         except _Passing as passing:
             raise passing.error from passing
         except http.HTTPError as error:

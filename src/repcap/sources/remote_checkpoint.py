@@ -143,7 +143,7 @@ class RemoteCheckpoint(Checkpoint):
         own = self._repo.warnings if self._repo else ()
         for name, header in self._headers.items():
             if isinstance(header, SourceError):
-                own += (f"{name} cannot be read; tensors in it are listed from the index only",)
+                own += (f"{name} cannot be read, and its tensors are listed from the index only: {header}",)
             elif header.truncated:
                 own += (f"{name} is truncated: only tensors that are whole can be read",)
         return (*own, *(self._folder.warnings if "_folder" in self.__dict__ and self._folder else ()))
@@ -169,12 +169,15 @@ class RemoteCheckpoint(Checkpoint):
         return self._shards[file].open(name, self.spec)
 
     def _look(self, name: str) -> tuple[tuple[int, ...], str]:
-        """(shape, dtype) of a tensor; ((), "unknown") where its shard cannot be read."""
+        """(shape, dtype) of a tensor; ((), "unknown") where its shard cannot be read but another one can."""
         if len(self._headers) >= 2 and self._index is not None and self._index[name] not in self._headers:
             self._read_all()
         try:
             _, span = self._find(name)
         except SourceError:
+            self._read_all()
+            if not any(isinstance(header, Header) for header in self._headers.values()):
+                raise  # it is not this shard: nothing can be read here
             return (), "unknown"
         return span.shape, span.dtype
 

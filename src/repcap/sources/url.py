@@ -8,7 +8,6 @@ import hashlib
 import shutil
 import uuid
 from pathlib import Path
-from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
 from repcap._version import __version__
@@ -41,7 +40,7 @@ def open_url(text: str, url: str, reading: Reading) -> Checkpoint:
     ranges = RangeFile(url, _shown(url), authorization=_authorization(url), agent=f"repcap/{__version__}")
     home = cache_dir() / "url" / f"{hashlib.sha256(url.encode()).hexdigest()[:16]}-{file_name(name)}"
     folder = home / _version(ranges, home, reading)
-    whole = functools.partial(_download, ranges, folder / "whole") if reading.allow_full_download else None
+    whole = functools.partial(_download, ranges, folder / "whole", reading) if reading.allow_full_download else None
     file = RemoteFile(ranges, folder, whole, reading.on_progress)
     if name.lower().endswith(".gguf"):
         from repcap.sources.remote_gguf import RemoteGguf
@@ -74,17 +73,21 @@ def _version(ranges: RangeFile, home: Path, reading: Reading) -> str:
     return version
 
 
-def _download(ranges: RangeFile, path: Path) -> Path:
+def _download(ranges: RangeFile, path: Path, reading: Reading) -> Path:
     """The whole file, where the server cannot send a part of it."""
-    if not path.exists():
-        make_directory(path.parent)
-        with atomic_path(path) as temporary, temporary.open("wb") as out:
-            ranges.whole(lambda position, piece: _append(out, piece))
+    if path.exists():
+        return path
+    make_directory(path.parent)
+    with atomic_path(path) as temporary, temporary.open("wb") as out:
+
+        def write(position: int, piece: bytes) -> None:
+            out.write(piece)
+            if reading.on_progress is not None:
+                done = position + len(piece)
+                reading.on_progress(done, max(done, ranges.size or 0))
+
+        ranges.whole(write)
     return path
-
-
-def _append(out: BinaryIO, piece: bytes) -> None:
-    out.write(piece)
 
 
 def _authorization(url: str) -> str | None:
