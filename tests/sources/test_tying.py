@@ -133,3 +133,22 @@ def test_a_family_without_an_unembedding(save, rng) -> None:
 )
 def test_config_says(config, expected) -> None:
     assert config_says(config) is expected
+
+
+@pytest.mark.parametrize("change", [0.0, 1.0])
+def test_an_unembedding_in_columns_is_compared_by_rows(change, save, rng) -> None:
+    table = torch.randn(V, D, generator=rng)
+    info = info_of(save({"embed.W_E": table, "unembed.W_U": table.T + change}))
+    assert info.tied is (change == 0)
+
+
+@pytest.mark.parametrize("head", ["model.lm_head.weight", "wrapped.head.weight", "model.output.weight"])
+def test_a_head_of_an_unlisted_name_is_not_missing(head, save, rng) -> None:
+    made = {"model.transformer.wte.weight": torch.randn(V, D, generator=rng), head: torch.randn(V, D, generator=rng)}
+    info = info_of(save(made))
+    assert (info.tied, info.evidence) == (False, f"model.transformer.wte.weight and {head} differ in values")
+
+
+def test_a_head_of_another_shape_under_an_unlisted_name_is_none(save, rng) -> None:
+    made = {EMBED: torch.randn(V, D, generator=rng), "classifier.head.weight": torch.randn(3, D, generator=rng)}
+    assert info_of(save(made)).tied is True

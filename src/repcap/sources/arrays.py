@@ -216,7 +216,9 @@ class _Temporary(Matrix):
 
     def columns(self, first: int, last: int) -> torch.Tensor | None:
         columns = getattr(self._base, "columns", None)
-        return columns(first, last) if columns else None
+        block: torch.Tensor | None = columns(first, last) if columns else None
+        self.bytes_read = self._base.bytes_read
+        return block
 
     def close(self) -> None:
         self._remove()

@@ -148,6 +148,25 @@ class JoinedMatrix(Matrix):
         self.bytes_read = sum(part.bytes_read for part in self._parts)
         return torch.cat(blocks, dim=self._axis)
 
+    def take(self, indices: Sequence[int]) -> torch.Tensor:
+        import torch
+
+        if self._axis == 1:
+            out = torch.cat([part.take(indices) for part in self._parts], dim=1)
+        else:
+            wanted = torch.as_tensor(list(indices), dtype=torch.long)
+            first, pieces, places = 0, [], []
+            for part in self._parts:
+                place = ((wanted >= first) & (wanted < first + part.count)).nonzero()[:, 0]
+                pieces.append(part.take((wanted[place] - first).tolist()).reshape(-1, self.dim))
+                places.append(place)
+                first += part.count
+            gathered = torch.cat([piece for piece in pieces if len(piece)] or [torch.empty((0, self.dim))])
+            out = torch.empty_like(gathered)
+            out[torch.cat(places)] = gathered
+        self.bytes_read = sum(part.bytes_read for part in self._parts)
+        return out
+
     def close(self) -> None:
         for part in self._parts:
             part.close()

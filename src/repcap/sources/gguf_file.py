@@ -115,6 +115,10 @@ class GgufCheckpoint(Checkpoint):
         return [self.path.parent / name for name in names if name in here]
 
     def tensors(self) -> dict[str, TensorEntry]:
+        return self._entries
+
+    @functools.cached_property
+    def _entries(self) -> dict[str, TensorEntry]:
         return {
             name: TensorEntry(name, tensor.shape, type_name(tensor.kind), path.name)
             for path, header in self._headers.items()

@@ -97,6 +97,11 @@ FAMILIES: tuple[Family, ...] = (
 """The order decides where a checkpoint matches several families. `base` is a decoder saved without its wrapper."""
 
 
+HEADS = ("lm_head", "embed_out", "output_layer", "proj_out", "lm_head.linear", "lm_head.decoder", "output", "head")
+"""Unembeddings under any prefix, believed only with the very shape of the embedding: a head that the family's row does
+not know must not pass for a missing one."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Dictionary:
     """Names of a sparse autoencoder: decoder rows are the feature directions."""

@@ -58,7 +58,7 @@ def find_roles(tensors: Mapping[str, TensorEntry]) -> Roles:
             embedding = _first(patterns, shown)
             if embedding is None:
                 continue
-            unembedding = _first(family.unembedding, shown)
+            unembedding = _first(family.unembedding, shown) or _other_head(tensors[embedding], family, by_plain)
             turned_here = {shown[name].name for name in family.columns if name in shown}
             columns |= turned_here & {embedding, unembedding}
             if decoder == unembedding:
@@ -106,6 +106,17 @@ def _first(patterns: Iterable[str], by_plain: Mapping[str, TensorEntry]) -> str 
             hits.append(by_plain[pattern])
     hits.sort(key=lambda entry: not entry.is_matrix)  # stable: the table's order among equals
     return hits[0].name if hits else None
+
+
+def _other_head(embedding: TensorEntry, family: names.Family, by_plain: Mapping[str, TensorEntry]) -> str | None:
+    """A head under a name that the family's row does not list."""
+    if not family.unembedding or not embedding.is_matrix:
+        return None
+    for head in names.HEADS:
+        for key, entry in by_plain.items():
+            if (key == head or key.endswith("." + head)) and entry.shape == embedding.shape:
+                return entry.name
+    return None
 
 
 def _find_decoder(by_plain: Mapping[str, TensorEntry]) -> tuple[str | None, bool, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -169,6 +170,11 @@ class TransposedMatrix(Matrix):
 
     def close(self) -> None:
         self._base.close()
+
+
+def turned(base: Matrix) -> TransposedMatrix:
+    """The transpose of `base` under the same name."""
+    return TransposedMatrix(base, dataclasses.replace(base.info, count=base.dim, dim=base.count))
 
 
 def check_span(start: int, stop: int, count: int, where: str) -> None:

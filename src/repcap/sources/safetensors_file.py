@@ -100,6 +100,10 @@ class SafetensorsCheckpoint(Checkpoint):
         return found
 
     def tensors(self) -> dict[str, TensorEntry]:
+        return self._entries
+
+    @functools.cached_property
+    def _entries(self) -> dict[str, TensorEntry]:
         found = {name: TensorEntry(name, span.shape, span.dtype, file) for name, (file, span) in self._spans.items()}
         for name, file in self._index.items():
             if name not in found:  # in a shard that cannot be read, or nowhere

@@ -11,7 +11,7 @@ from repcap.matrix import Matrix
 from repcap.sources import names
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
 from repcap.sources.roles import ROLES, Roles, roles_of
-from repcap.sources.rows import TransposedMatrix
+from repcap.sources.rows import turned
 from repcap.sources.scales import ScaledMatrix, apply_scales, refuse_packed
 from repcap.sources.tying import Tying, judge_tying, vocabulary_size
 
@@ -23,7 +23,7 @@ def judge(checkpoint: Checkpoint) -> tuple[Roles, Tying]:
     roles = roles_of(checkpoint)
     if roles.headless:
         return roles, Tying(None, f"the {roles.family} family has no unembedding")
-    return roles, judge_tying(checkpoint, roles.embedding, roles.unembedding)
+    return roles, judge_tying(checkpoint, roles.embedding, roles.unembedding, roles.columns)
 
 
 def choose(checkpoint: Checkpoint, matrix: str = "embedding") -> Matrix:
@@ -78,9 +78,7 @@ def open_as_rows(checkpoint: Checkpoint, name: str, columns: bool = False) -> Ma
             "gather the parameter first (deepspeed.zero.GatheredParameters)"
         )
     opened = apply_scales(checkpoint, entry, checkpoint.open(name))
-    if not columns:
-        return opened
-    return TransposedMatrix(opened, dataclasses.replace(opened.info, count=opened.dim, dim=opened.count))
+    return turned(opened) if columns else opened
 
 
 def _adapter_warning(checkpoint: Checkpoint, name: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 from repcap.errors import RepcapError
 from repcap.matrix import Matrix
 from repcap.sources.checkpoint import Checkpoint
+from repcap.sources.rows import turned
 from repcap.sources.scales import apply_scales, refuse_packed
 
 SAMPLE_BLOCKS, SAMPLE_ROWS = 8, 16
@@ -49,8 +50,10 @@ def vocabulary_size(config: Mapping[str, Any], depth: int = 0) -> int | None:
     return next((size for part in inner if (size := vocabulary_size(part, depth + 1)) is not None), None)
 
 
-def judge_tying(checkpoint: Checkpoint, embedding: str | None, unembedding: str | None) -> Tying:
-    """Decide by evidence.
+def judge_tying(
+    checkpoint: Checkpoint, embedding: str | None, unembedding: str | None, columns: frozenset[str] = frozenset()
+) -> Tying:
+    """Decide by evidence. `columns` are the tensors that keep one vector a column.
 
     Both present: their values are compared, first in sampled row blocks, then (local sources) in all. Head missing:
     tied. The config only decides where neither is possible, and is contradicted aloud.
@@ -61,7 +64,7 @@ def judge_tying(checkpoint: Checkpoint, embedding: str | None, unembedding: str 
     if unembedding is None:
         return _without_head(checkpoint, said)
     try:
-        equal, how = _compare(checkpoint, embedding, unembedding)
+        equal, how = _compare(checkpoint, embedding, unembedding, columns)
     except RepcapError as error:
         reason = f"{unembedding} cannot be compared with {embedding} ({error})"
         return Tying(said, f"{reason}; {_config_words(said)}", (reason,))
@@ -89,31 +92,31 @@ def _without_head(checkpoint: Checkpoint, said: bool | None) -> Tying:
     return Tying(True, evidence)
 
 
-def _compare(checkpoint: Checkpoint, left: str, right: str) -> tuple[bool, str]:
+def _compare(checkpoint: Checkpoint, left: str, right: str, columns: frozenset[str]) -> tuple[bool, str]:
     """(equal, how it was seen) of two tensors. Memory: one block of rows of each."""
     if checkpoint.same_storage(left, right):
         return True, "share one storage"
-    a, b = checkpoint.entry(left), checkpoint.entry(right)
-    if a.shape and b.shape and a.shape != b.shape:
-        return False, f"differ in shape ({' x '.join(map(str, a.shape))} and {' x '.join(map(str, b.shape))})"
-    for entry in (a, b):
-        refuse_packed(checkpoint, entry)
-    with (
-        apply_scales(checkpoint, a, checkpoint.open(left)) as x,
-        apply_scales(checkpoint, b, checkpoint.open(right)) as y,
-    ):
+    with _open(checkpoint, left, columns) as x, _open(checkpoint, right, columns) as y:
+        if (x.count, x.dim) != (y.count, y.dim):
+            return False, f"differ in shape ({x.count} x {x.dim} and {y.count} x {y.dim})"
         n = x.count
-        step = max(1, n // SAMPLE_BLOCKS)
-        for start in range(0, n, step):
+        for start in range(0, n, max(1, n // SAMPLE_BLOCKS)):
             if not _equal(x, y, start, min(start + SAMPLE_ROWS, n)):
                 return False, "differ in values"
         if checkpoint.remote:
             return True, f"are equal in {SAMPLE_BLOCKS} sampled row blocks"
-        rows = max(1, BLOCK_BYTES // (4 * x.dim))
+        rows = max(1, BLOCK_BYTES // (4 * max(1, x.dim)))
         for start in range(0, n, rows):
             if not _equal(x, y, start, min(start + rows, n)):
                 return False, "differ in values"
     return True, "are equal in every value"
+
+
+def _open(checkpoint: Checkpoint, name: str, columns: frozenset[str]) -> Matrix:
+    entry = checkpoint.entry(name)
+    refuse_packed(checkpoint, entry)
+    opened = apply_scales(checkpoint, entry, checkpoint.open(name))
+    return turned(opened) if name in columns else opened
 
 
 def _equal(x: Matrix, y: Matrix, start: int, stop: int) -> bool:
