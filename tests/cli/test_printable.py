@@ -1,0 +1,21 @@
+"""Names from files cannot write to the terminal."""
+
+from __future__ import annotations
+
+import pytest
+
+from repcap.cli.printable import printable
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("model.embed_tokens.weight", "model.embed_tokens.weight"),
+        ("naïve 東京", "naïve 東京"),
+        ("a\nb\tc\x1b[2J", "a\\nb\\tc\\x1b[2J"),
+        ("\u202egnp.exe", "\\u202egnp.exe"),  # right-to-left override
+        ("", ""),
+    ],
+)
+def test_printable(text, expected) -> None:
+    assert printable(text) == expected
