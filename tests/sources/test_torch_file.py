@@ -125,6 +125,16 @@ def test_shards_without_an_index(bins) -> None:
         assert matrix.info.tied is False
 
 
+@pytest.mark.parametrize("kept", [1, 2, 3])
+def test_how_many_shards_are_missing(kept, tmp_path, rng) -> None:
+    for part in range(1, kept + 1):
+        made = {EMBED if part == 1 else f"w{part}": torch.randn(9, 4, generator=rng)}
+        torch.save(made, tmp_path / f"pytorch_model-{part:05d}-of-00003.bin")
+    with open_source(tmp_path) as matrix:
+        assert matrix.info.tied is (True if kept == 3 else None)
+        assert matrix.info.warnings == (() if kept == 3 else (f"{3 - kept} of 3 shards are missing",))
+
+
 def test_a_shard_that_lies_outside(bins) -> None:
     folder, _, _ = bins
     (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": {EMBED: "../x.bin"}}))

@@ -113,7 +113,7 @@ def _safetensors(spec: str, path: Path, names: list[str], allow_truncated: bool)
         return None
     shards = [name for name in kept if re.search(r"-\d{5}-of-\d{5}\.safetensors$", name)]
     if shards:  # no index: the headers say all that it would
-        return SafetensorsCheckpoint.from_shards(spec, [path / name for name in shards], allow_truncated)
+        return SafetensorsCheckpoint(spec, [path / name for name in shards], None, allow_truncated)
     return SafetensorsCheckpoint(spec, [_one(path, kept, ".safetensors")], None, allow_truncated)
 
 

@@ -14,7 +14,7 @@ from repcap.sources.checkpoint import Checkpoint, TensorEntry, as_rows
 from repcap.sources.dtypes import ITEM_BYTES, check_readable, from_bytes, to_real
 from repcap.sources.rows import EncodedMatrix, FileRows
 from repcap.sources.safetensors_header import PREFIX, Header, Span, header_length, parse_header
-from repcap.sources.shards import SHARD_NAME, absent_tensor, check_regular, read_index
+from repcap.sources.shards import absent_tensor, check_regular, missing_shards, read_index, unreadable_shard
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,8 +50,9 @@ class SafetensorsCheckpoint(Checkpoint):
         self._broken: dict[str, SourceError] = {}
         for file in files:
             self._load(file)
-        if index is None and SHARD_NAME.search(files[0].name):
+        if index is None and (missing := missing_shards(files)):
             self.complete = False
+            self._own += (f"{missing} of {missing + len(files)} shards are missing",)
 
     @classmethod
     def from_index(cls, spec: str, index: Path, truncated: bool = False) -> SafetensorsCheckpoint:
@@ -62,23 +63,13 @@ class SafetensorsCheckpoint(Checkpoint):
             raise SourceError(f"{index} names no tensor: fetch it again")
         return cls(spec, files, where, truncated)
 
-    @classmethod
-    def from_shards(cls, spec: str, files: list[Path], truncated: bool = False) -> SafetensorsCheckpoint:
-        """Shards without an index: their headers say all that it would."""
-        found = cls(spec, files, None, truncated)
-        found.complete = len(files) >= int(files[0].stem.rpartition("-of-")[2])
-        if not found.complete:
-            found._own += (f"only {len(files)} of the shards that the file names speak of are here",)
-        return found
-
     def _load(self, file: Path) -> None:
         try:
             header = read_header(file, self._allow)
         except (SourceError, OSError) as error:
             if not self._index:
                 raise
-            missing = SourceError(f"{file} is missing: the index names it; fetch that shard")
-            self._broken[file.name] = error if isinstance(error, SourceError) else missing
+            self._broken[file.name] = unreadable_shard(file, error)
             return
         self._headers[file.name] = header
         if header.truncated:

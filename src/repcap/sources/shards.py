@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from repcap.errors import SourceError, UnsafeFileError
 from repcap.sources.beside import MAX_JSON
 
-SHARD_NAME = re.compile(r"-\d{5}-of-(?!00001\b)\d{5}\.")
+SHARD_NAME = re.compile(r"-\d{5}-of-(?!00001\b)(\d{5})\.")
 """One of several shards: alone it proves nothing about what the model lacks."""
 
 
@@ -45,6 +45,22 @@ def parse_index(body: bytes, where: str) -> dict[str, str]:
                 f"{where} places tensor {name!r} in {file!r}, outside its own directory: do not use this checkpoint"
             )
     return found
+
+
+def missing_shards(files: Sequence[Path]) -> int:
+    """How many shards are lacking, as the names `...-00001-of-00003...` of those that are here say; 0 without such."""
+    match = SHARD_NAME.search(files[0].name)
+    return max(0, int(match.group(1)) - len(files)) if match else 0
+
+
+def unreadable_shard(file: Path, error: Exception) -> SourceError:
+    """What to say when a tensor of this shard is asked for."""
+    if isinstance(error, SourceError):
+        return error
+    if isinstance(error, FileNotFoundError):
+        return SourceError(f"{file} is missing: the index names it; fetch that shard")
+    reason = getattr(error, "strerror", None) or str(error)
+    return SourceError(f"{file} cannot be read: {reason.lower()}")
 
 
 def check_regular(path: Path) -> None:

@@ -16,7 +16,7 @@ from repcap.sources.beside import Folder
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
 from repcap.sources.memory import entry_of, shares_storage, tensor_matrix
 from repcap.sources.safetensors_header import LFS_MAGIC, lfs_message
-from repcap.sources.shards import SHARD_NAME, absent_tensor, check_regular, read_index
+from repcap.sources.shards import absent_tensor, check_regular, missing_shards, read_index, unreadable_shard
 
 if TYPE_CHECKING:
     import torch
@@ -135,8 +135,9 @@ class TorchCheckpoint(Checkpoint):
         self._broken: dict[str, SourceError] = {}
         self._own: tuple[str, ...] = ()
         self._named: dict[str, tuple[str, torch.Tensor]] = {}
-        if index is None and len(files) == 1 and SHARD_NAME.search(files[0].name):
+        if index is None and (missing := missing_shards(files)):
             self.complete = False
+            self._own += (f"{missing} of {missing + len(files)} shards are missing",)
         for file in files:
             self._add(file)
 
@@ -150,17 +151,12 @@ class TorchCheckpoint(Checkpoint):
     def _add(self, file: Path) -> None:
         try:
             loaded = load_tensors(file)
-        except FileNotFoundError:
-            if not self._index:
-                raise
-            self._broken[file.name] = SourceError(f"{file} is missing: the index names it; fetch that shard")
-            return
         except UnsafeFileError:
             raise
-        except SourceError as error:
+        except (SourceError, OSError) as error:
             if not self._index:
                 raise
-            self._broken[file.name] = error
+            self._broken[file.name] = unreadable_shard(file, error)
             return
         for name, tensor in loaded.items():
             if name not in self._named or self._index.get(name) == file.name:
