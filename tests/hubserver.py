@@ -121,8 +121,8 @@ class HubServer:
 
     def add(self, name: str, files: dict[str, bytes | Path], commit: str | None = None, ref: str = "main") -> str:
         """Put files at a commit that `ref` points to from now on; returns the commit."""
-        commit = commit or hashlib.sha1(f"{name}{ref}{sorted(files)}{len(self.repos)}".encode()).hexdigest()
         repo = self.repos.setdefault(name, Repo({}, {}))
+        commit = commit or hashlib.sha1(f"{name} {ref} {len(repo.commits)}".encode()).hexdigest()
         repo.commits[commit] = files
         repo.refs[ref] = commit
         return commit

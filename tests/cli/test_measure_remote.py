@@ -41,6 +41,24 @@ def test_a_quick_look(hub: HubServer, repcap: Any) -> None:
     assert sum(r.sent for r in hub.asked("store")) < 0.12 * embedding.nbytes
 
 
+def test_both_matrices_are_of_one_commit(hub: HubServer, repcap: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The branch moves after the first matrix has been measured."""
+    from repcap.studies import measure as study
+
+    files, _ = checkpoint(rows=300, dim=16, tied=False)
+    first = hub.add("org/model", files)
+    measured = study.with_capacity
+
+    def then_move(measurement: Any) -> Any:
+        hub.add("org/model", checkpoint(rows=300, dim=16, seed=9, tied=False)[0])
+        return measured(measurement)
+
+    monkeypatch.setattr(study, "with_capacity", then_move)
+    found = repcap("measure", "org/model", "--matrix", "both", "--json")
+    assert [one["revision"] for one in found.json] == [first, first]
+    assert hub.repos["org/model"].refs["main"] != first
+
+
 def test_inspect(hub: HubServer, repcap: Any) -> None:
     files, _ = checkpoint(rows=3000, dim=48, tied=False)
     commit = hub.add("org/model", files)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from repcap.sources.opening import inspect_source, open_checkpoint, open_source
+from repcap.sources.opening import inspect_source, open_checkpoint, open_source, pin_source
 
-__all__ = ["inspect_source", "open_checkpoint", "open_source"]
+__all__ = ["inspect_source", "open_checkpoint", "open_source", "pin_source"]

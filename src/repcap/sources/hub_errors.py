@@ -80,7 +80,11 @@ def _named_by_hub(
         return f"{repo} has no revision {revision or 'main'!r}: give a branch, a tag or a commit of that repository"
     if code == "EntryNotFound":
         return f"{what}: there is no such file at {revision[:12] or 'this revision'}; see repcap inspect {repo}"
-    if code == "RepoNotFound" or (status == 401 and "credentials" not in message) or (status == 404 and code is None):
+    if (
+        code == "RepoNotFound"
+        or (status == 401 and "credentials" not in message)
+        or (status == 404 and code is None and what == repo)
+    ):
         return (
             f"{repo} is not at {endpoint}, or is private: check the name, or set HF_TOKEN to a token that may read it"
         )

@@ -15,13 +15,14 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from repcap._version import __version__
 from repcap.errors import RemoteError, RepcapError
 from repcap.matrix import ProgressFn
 from repcap.sources.cache import cache_dir, file_name, make_directory
 from repcap.sources.hub_errors import RETRIED, explain, http_library
-from repcap.sources.ranges import PATIENCE, RangeFile, origin, retry_after
+from repcap.sources.ranges import PATIENCE, RangeFile, retry_after
 from repcap.sources.remote import RemoteFile, write_bytes
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -204,11 +205,11 @@ def _unreachable(error: RemoteError) -> bool:
 
 
 def _home(name: str) -> Path:
-    _, host, port = origin(_endpoint())
+    address = urlsplit(_endpoint())
     return (
         cache_dir()
         / "hub"
-        / file_name(f"{host}+{port}" if port not in (80, 443) else host)
+        / file_name((address.netloc + address.path).replace(":", "+"))
         / file_name(name.replace("/", "--"))
     )
 

@@ -78,6 +78,27 @@ def open_checkpoint(source: Any, *, allow_truncated: bool = False, **remote: Any
     return _checkpoint(source, allow_truncated, remote)[0]
 
 
+def pin_source(
+    source: Any,
+    *,
+    allow_truncated: bool = False,
+    allow_full_download: bool = False,
+    rows: int | None = None,
+    on_progress: ProgressFn | None = None,
+) -> Any:
+    """`source`, or where it stands for a moving revision on the Hub, its checkpoint at the commit of now.
+
+    For callers that open several matrices of one source. Cost: none, or what opening the checkpoint costs.
+    """
+    if not isinstance(source, (str, os.PathLike)):
+        return source
+    spec = parse_spec(source)
+    if spec.scheme != "hub" or spec.tensor is not None:
+        return source
+    options = {"allow_full_download": allow_full_download, "rows": rows, "on_progress": on_progress}
+    return _checkpoint(source, allow_truncated, options)[0]
+
+
 def _checkpoint(source: Any, allow_truncated: bool, remote: dict[str, Any]) -> tuple[Checkpoint, str | None]:
     """(checkpoint, tensor named after `::`)."""
     if isinstance(source, Checkpoint):

@@ -72,7 +72,6 @@ class RangesRefused(RemoteError):
             "pass --allow-full-download to do that"
         )
 
-
     def __reduce__(self) -> tuple[Any, ...]:
         return RangesRefused, (self.where, self._headers)  # workers send it to the process that drives them
 

@@ -149,9 +149,11 @@ class RemoteCheckpoint(Checkpoint):
         return (*own, *(self._folder.warnings if "_folder" in self.__dict__ and self._folder else ()))
 
     def tensors(self) -> dict[str, TensorEntry]:
-        if self._index is not None:
-            return {name: LateEntry(name, file, self._look) for name, file in self._index.items()}
-        return dict(self._without_index)
+        return dict(self._without_index if self._index is None else self._from_index)
+
+    @functools.cached_property
+    def _from_index(self) -> dict[str, TensorEntry]:
+        return {name: LateEntry(name, file, self._look) for name, file in (self._index or {}).items()}
 
     @functools.cached_property
     def _without_index(self) -> dict[str, TensorEntry]:

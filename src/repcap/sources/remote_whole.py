@@ -7,7 +7,7 @@ from repcap.matrix import Matrix
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
 from repcap.sources.directory import open_path
 from repcap.sources.hub_repo import HubRepo
-from repcap.sources.remote_checkpoint import CONFIGS, TOKENIZERS, LateEntry, Reading, RemoteCheckpoint, read_hub_index
+from repcap.sources.remote_checkpoint import CONFIGS, TOKENIZERS, Reading, RemoteCheckpoint, read_hub_index
 
 
 def open_whole(text: str, repo: HubRepo, folder: str, names: list[str], reading: Reading) -> Checkpoint:
@@ -64,9 +64,6 @@ class WholeShards(RemoteCheckpoint):
                 path = self._source.download(name, self._reading.on_progress)
             self._open_shards[file] = open_path(self.spec, path, self._reading.allow_truncated)
         return self._open_shards[file]
-
-    def tensors(self) -> dict[str, TensorEntry]:
-        return {name: LateEntry(name, file, self._look) for name, file in self._places.items()}
 
     def _look(self, name: str) -> tuple[tuple[int, ...], str]:
         opened = self._open_shards.get(self._places[name])

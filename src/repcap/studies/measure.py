@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from repcap.geometry.measurement import Measurement
 
 BOTH = ("embedding", "unembedding")
+OPENING = ("allow_truncated", "allow_full_download", "rows")
+"""Options that say how a source is opened."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,6 +109,8 @@ def measure_all(sources: Sequence[Any], matrix: str = "embedding", **options: An
     InputError
         if `sources` is empty.
     """
+    from repcap.sources import pin_source
+
     if not sources:
         raise InputError("no source given: name a checkpoint, a file or a Hub repository")
     measured = []
@@ -114,10 +118,12 @@ def measure_all(sources: Sequence[Any], matrix: str = "embedding", **options: An
         if matrix != "both":
             measured.append(measure(source, matrix, **options))
             continue
-        first = measure(source, BOTH[0], **options)
+        opening = {name: options[name] for name in OPENING if name in options}
+        pinned = pin_source(source, on_progress=options.get("on_bytes"), **opening)
+        first = measure(pinned, BOTH[0], **options)
         measured.append(first)
         if not first.measurement.tied:
-            measured.append(measure(source, BOTH[1], **options))
+            measured.append(measure(pinned, BOTH[1], **options))
     return measured
 
 

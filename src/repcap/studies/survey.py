@@ -79,11 +79,16 @@ def measure_unit(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
     payload: what an Entry holds, and device, asked, opening.
     """
     roles = ("embedding", "unembedding") if payload["matrix"] == BOTH else (payload["matrix"],)
-    found = [_measure_one(payload, roles[0])]
+    from repcap.sources import pin_source
+
+    _, opening = _split_options(payload)
+    # Both matrices come of one commit, even if the branch moves meanwhile.
+    source = pin_source(payload["opening"], rows=payload["rows"], **opening)
+    found = [_measure_one(payload, roles[0], source)]
     # A tied unembedding is the embedding once more; an encoder has none.
     if len(roles) == 2 and found[0]["record"]["tied"] is False:
         try:
-            found.append(_measure_one(payload, roles[1]))
+            found.append(_measure_one(payload, roles[1], source))
         except RemoteError:
             raise  # the next run may have more luck
         except (SourceError, VectorsError) as error:
@@ -91,13 +96,19 @@ def measure_unit(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _measure_one(payload: Mapping[str, Any], role: str) -> dict[str, Any]:
+def _split_options(payload: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(options of the measurement, options of opening the source)."""
+    options = dict(payload["options"])
+    opening = {name: options.pop(name) for name in ("allow_truncated", "allow_full_download") if name in options}
+    return options, opening
+
+
+def _measure_one(payload: Mapping[str, Any], role: str, source: Any) -> dict[str, Any]:
     from repcap.sources import open_source
     from repcap.studies.measure import measure
 
-    options = dict(payload["options"])
-    opening = {name: options.pop(name) for name in ("allow_truncated", "allow_full_download") if name in options}
-    matrix = HashedMatrix(open_source(payload["opening"], role, rows=payload["rows"], **opening))
+    options, opening = _split_options(payload)
+    matrix = HashedMatrix(open_source(source, role, rows=payload["rows"], **opening))
     with matrix:
         measured = measure(matrix, rows=payload["rows"], device=payload["device"], **options)
         digest = matrix.sha256
