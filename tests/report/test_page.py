@@ -370,6 +370,16 @@ def test_a_hostile_record_runs_nothing(visit, tmp_path, hostile):
     assert page.locator("img").count() == 0
 
 
+def test_hundreds_of_models_stay_readable(visit, tmp_path):
+    records = [{"source": f"org/model-{n}", "dim": 1024 + n, "epsilon": 0.07 + n * 1e-5} for n in range(300)]
+    page = visit(build(records, tmp_path).path.as_uri()).page
+    assert page.locator("#models tbody tr").count() == 300
+    assert page.locator("#brackets .range").count() == 60
+    page.get_by_role("button", name="Show the other 240").click()
+    assert page.locator("#brackets .range").count() == 300
+    assert page.locator("#more-brackets").is_hidden()
+
+
 def test_what_a_record_could_smuggle_in_is_stopped_by_the_policy(visit, published):
     seen = visit(published)
     seen.page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.hacked = 1\">')")

@@ -13,7 +13,7 @@
 
   const state = {
     query: "", families: new Set(), classes: new Set(), metric: "epsilon", indeterminate: false,
-    sort: { key: "epsilon_ratio", direction: 1 }, order: "law", zoom: true, compared: new Set(),
+    sort: { key: "epsilon_ratio", direction: 1 }, order: "law", allBrackets: false, zoom: true, compared: new Set(),
   };
 
   function matching() {
@@ -106,16 +106,25 @@
     d: (row) => row.d, label: null,
   };
 
+  /** More bars than this are drawn only when asked: nobody reads a chart of a thousand. */
+  const MOST_BRACKETS = 60;
+
   function drawBrackets() {
     const fit = matching().filter((row) => row.law && row.construction && row.upper && (state.indeterminate || !unsure(row)));
     const by = ORDERS[state.order];
     const ordered = by ? [...fit].sort((a, b) => by(a) - by(b)) : sorted(fit, { key: "label", direction: 1 });
     byId("no-brackets").hidden = ordered.length > 0;
-    if (!ordered.length) return byId("brackets").replaceChildren();
+    if (!ordered.length) {
+      byId("more-brackets").hidden = true;
+      return byId("brackets").replaceChildren();
+    }
     const below = ordered.filter((row) => row.law.log10_k < repcap.proven(row).log10_k).length;
     byId("bracket-count").textContent =
       `For ${below} of the ${ordered.length} models shown it gives fewer directions than are proven to exist.`;
-    return brackets(byId("brackets"), ordered, { wide: state.indeterminate && ordered.some(unsure), describe, card, open });
+    const hidden = state.allBrackets ? 0 : Math.max(0, ordered.length - MOST_BRACKETS);
+    byId("more-brackets").hidden = hidden === 0;
+    byId("more-brackets").firstElementChild.textContent = `Show the other ${hidden}`;
+    return brackets(byId("brackets"), ordered.slice(0, ordered.length - hidden), { wide: state.indeterminate && ordered.some(unsure), describe, card, open });
   }
 
   function drawTable() {
@@ -236,6 +245,12 @@
       state.indeterminate = event.target.checked;
       drawBrackets();
       drawTable();
+    });
+    byId("more-brackets").firstElementChild.addEventListener("click", () => {
+      state.allBrackets = true;
+      drawBrackets();
+      const next = document.querySelectorAll("#brackets .range")[MOST_BRACKETS];
+      if (next) next.focus();
     });
     byId("detail-close").addEventListener("click", () => byId("detail").close());
     byId("detail").addEventListener("click", (event) => {
