@@ -84,6 +84,13 @@ def test_similarity_distributions_need_histograms_and_not_too_many(tmp_path):
         figures.similarity_distributions([drawn(seed, f"m{seed}") for seed in range(9)], tmp_path / "figure", ("png",))
 
 
+def test_the_first_of_too_many_distributions_are_drawn_when_asked(tmp_path):
+    records = [drawn(seed, f"m{seed}") for seed in range(9)]
+    [path] = figures.similarity_distributions(records, tmp_path / "figure.svg", (), first=True)
+    assert "m7" in texts(path)
+    assert "m8" not in texts(path)
+
+
 def test_nothing_to_draw(tmp_path):
     with pytest.raises(InputError, match="nothing to draw"):
         figures.epsilon_over_d([], tmp_path / "figure", ("png",))

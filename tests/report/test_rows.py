@@ -51,6 +51,8 @@ def test_a_record_without_a_needed_key_is_named(key):
         ({"histogram": {"edges": [0, 1, 1], "counts": [1, 2]}}, "do not rise"),
         ({"histogram": {"edges": [0, 1], "counts": [-1]}}, "negative"),
         ({"histogram": [1, 2]}, "no list of edges"),
+        ({"histogram": {"edges": [0, math.inf], "counts": [1]}}, "not finite"),
+        ({"dim": 64.5}, "no number of dimensions"),
     ],
 )
 def test_malformed_records_are_one_clear_line(changes, message):
@@ -70,6 +72,20 @@ def test_an_undefined_epsilon_gives_no_row_but_a_reason(epsilon):
 def test_an_epsilon_that_no_lines_can_have_gives_a_row_without_a_bracket(epsilon):
     [row], _ = to_rows([record(epsilon=epsilon)])
     assert (row.law, row.construction, row.upper) == (None, None, None)
+
+
+def test_a_dimension_beyond_reason_takes_no_time():
+    [row], _ = to_rows([record(dim=10**12, epsilon=0.99)])
+    assert row.upper is None
+
+
+def test_variants_without_a_number_are_left_out():
+    variants = [
+        {"rows": "centred", "epsilon": 0.05, "epsilon_ratio": 0.6},
+        {"rows": "distinct", "epsilon": math.nan, "epsilon_ratio": None},
+    ]
+    [row], _ = to_rows([record(variants=variants)])
+    assert [variant.rows for variant in row.variants] == ["centred"]
 
 
 def test_records_of_one_matrix_become_one_row():

@@ -159,19 +159,23 @@ def _range_bar(axes: Axes, place: int, row: Row) -> None:
 
 
 def similarity_distributions(
-    records: Iterable[Record], path: str | os.PathLike[str], formats: Sequence[str] = ("png", "svg", "pdf")
+    records: Iterable[Record],
+    path: str | os.PathLike[str],
+    formats: Sequence[str] = ("png", "svg", "pdf"),
+    *,
+    first: bool = False,
 ) -> list[Path]:
     """Distributions of pairwise cosines of several models: the full range, and zoomed on the bulk around zero.
 
     The full panel has a logarithmic density, which shows the tails; the zoomed one a linear density. Short vertical
-    strokes mark each model's epsilon.
+    strokes mark each model's epsilon. `first`: of too many models draw the first, instead of refusing.
 
     Raises
     ------
     InputError
         if no record holds a histogram, or more do than one figure can tell apart.
     """
-    rows = [row for row in _rows_or_error(records) if row.histogram]
+    rows = [row for row in _rows_or_error(records) if row.histogram][: MOST_DISTRIBUTIONS if first else None]
     if not rows:
         raise InputError("no record holds a histogram of cosines; repcap pairs SOURCE --json writes one")
     if len(rows) > MOST_DISTRIBUTIONS:

@@ -73,7 +73,7 @@ def _correlation(found: Spearman) -> str:
     )
     head, _, exponent = p.partition("^")
     p = f"{head}<sup>{exponent}</sup>" if exponent else head
-    return f"rank correlation {found.rho:+.2f}, p = {p}".replace("-", "−")
+    return f"rank correlation {found.rho:+.2f}, p\u00a0=\u00a0{p}".replace("-", "−")
 
 
 def _escaped(row: Row) -> str:
@@ -96,9 +96,9 @@ _NOTES = (
     (
         "The bracket",
         "Two proven lower ends: the largest explicit construction known to repcap whose coherence is at most ε "
-        "(Kerdock, Delsarte–Goethals, BCH and others), and what random coding proves to exist (Gilbert–Varshamov, a ring). The "
-        "bar begins at the greater. Upper end: the best of the bounds of Welch, Rankin and Levenshtein. The truth lies "
-        "on the bar.",
+        "(Kerdock, Delsarte–Goethals, BCH and others), and what random coding proves to exist (Gilbert–Varshamov, a "
+        "ring). The bar begins at the greater. Upper end: the best of the bounds of Welch, Rankin and Levenshtein. The "
+        "truth lies on the bar.",
     ),
     (
         "The law",

@@ -17,6 +17,9 @@ from repcap.numerics import Z_DEFAULT, epsilon_class
 from repcap.report.families import family_of
 from repcap.report.records import Record, display_name
 
+MOST_DIMENSIONS = 1_000_000
+"""Of a bracket: a proven upper bound near epsilon = 1 takes a time in proportion to d."""
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -167,8 +170,8 @@ def _completed(first: Row, other: Row) -> Row:
 
 def _row(record: Record, name: str) -> Row:
     d, epsilon = int(record["dim"]), float(record["epsilon"])
-    if d < 1:
-        raise ValueError(f"dim is {d}")
+    if d < 1 or d != float(record["dim"]):
+        raise ValueError(f"dim is {record['dim']}, which is no number of dimensions")
     z = _number(record, "z") or Z_DEFAULT
     null = _number(record, "epsilon_null") or z / math.sqrt(d)
     source = str(record.get("source") or "")
@@ -227,13 +230,15 @@ def _variants(record: Record) -> tuple[Variant, ...]:
     return tuple(
         Variant(str(item["rows"]), float(item["epsilon"]), float(item["epsilon_ratio"]))
         for item in record.get("variants") or ()
-        if isinstance(item.get("epsilon"), (int, float))
+        if _number(item, "epsilon") is not None and _number(item, "epsilon_ratio") is not None
     )
 
 
 def _bracket(d: int, epsilon: float) -> dict[str, Limit]:
     from repcap.laws.bracket import bracket
 
+    if d > MOST_DIMENSIONS:
+        return {}
     try:
         found = bracket(d, epsilon)
     except DomainError:  # epsilon <= 0 or >= 1: no coherence that lines could have
@@ -256,6 +261,8 @@ def _histogram(record: Record) -> Histogram | None:
     edges, counts = (tuple(float(value) for value in _sequence(held, key)) for key in ("edges", "counts"))
     if len(edges) != len(counts) + 1:
         raise ValueError(f"its histogram has {len(edges)} edges for {len(counts)} counts; one more is needed")
+    if not all(map(math.isfinite, (*edges, *counts))):
+        raise ValueError("its histogram holds numbers that are not finite")
     if any(b <= a for a, b in pairwise(edges)) or min(counts, default=0) < 0:
         raise ValueError("its histogram has edges that do not rise, or negative counts")
     return Histogram(edges, counts) if sum(counts) > 0 else None

@@ -83,7 +83,8 @@ def build(
     MissingExtraError
         if figures are asked for and matplotlib is missing.
     """
-    rows, skipped = to_rows(records := list(records))
+    records = list(records)
+    rows, skipped = to_rows(records)
     if not rows:
         raise InputError("nothing to show: no record has a defined epsilon")
     target = Path(out)
@@ -95,30 +96,21 @@ def build(
     write_text(target / "index.html", page)
     write_text(target / "table.csv", table_csv(rows))
     write_text(target / "rows.json", json.dumps([row.to_dict() for row in rows], indent=1, ensure_ascii=False) + "\n")
-    drawn = write_figures(records, target / "figures", figures) if figures else []
+    drawn = write_figures(records, rows, target / "figures", figures) if figures else []
     return Site(target / "index.html", len(rows), skipped, len(page.encode()), drawn)
 
 
-def write_figures(records: Sequence[Record], out: Path, formats: Sequence[str]) -> list[Path]:
-    """Every publication figure that the records allow, into the directory `out`."""
+def write_figures(records: Sequence[Record], rows: Sequence[Row], out: Path, formats: Sequence[str]) -> list[Path]:
+    """Every publication figure that the records, and the rows made of them, allow, into the directory `out`."""
     from repcap.report import figures
 
     out.mkdir(parents=True, exist_ok=True)
-    rows, _ = to_rows(records)
     written = figures.epsilon_over_d(records, out / "epsilon_over_d", formats)
     if any(row.law and row.klass == "low" for row in rows):
         written += figures.capacity_bracket(records, out / "capacity_bracket", formats)
-    held = [record for record in records if _holds_histogram(record)]
-    if held:
-        written += figures.similarity_distributions(
-            held[: figures.MOST_DISTRIBUTIONS], out / "similarity_distributions", formats
-        )
+    if any(row.histogram for row in rows):
+        written += figures.similarity_distributions(records, out / "similarity_distributions", formats, first=True)
     return written
-
-
-def _holds_histogram(record: Record) -> bool:
-    rows, _ = to_rows([record])
-    return any(row.histogram for row in rows)
 
 
 # The page
