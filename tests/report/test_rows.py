@@ -12,6 +12,7 @@ from repcap.laws.bracket import bracket
 from repcap.report.records import display_name, load_records, published_records
 from repcap.report.rows import Histogram, to_rows
 from repcap.store import Store
+from repcap.studies.record import published_results
 
 
 def record(**changes):
@@ -172,6 +173,19 @@ class TestLoading:
         [row], _ = to_rows(load_records(path))
         assert (row.name, row.revision) == ("name", "abc")
 
+    def test_a_store_of_the_published_table_and_what_is_exported_of_it(self, tmp_path):
+        path = tmp_path / "results.sqlite"
+        with Store(path) as store:
+            for result in published_results():
+                store.put_all([result])
+            exported = [result.to_dict() for result in store.records()]
+        rows, _ = to_rows(load_records(path))
+        expected, _ = to_rows(published_records())
+        assert [row.epsilon for row in rows] == [row.epsilon for row in expected]
+        assert [row.published_capacity for row in rows] == [row.published_capacity for row in expected]
+        (tmp_path / "export.json").write_text(json.dumps([{"kind": "pack", "record": {"k": 3}}, *exported]))
+        assert to_rows(load_records(tmp_path / "export.json"))[0] == rows
+
     def test_a_store_without_measurements(self, tmp_path):
         path = tmp_path / "results.sqlite"
         Store(path).close()
@@ -180,7 +194,14 @@ class TestLoading:
 
     @pytest.mark.parametrize(
         ("content", "message"),
-        [(b"\xff\xfe\x00", "neither"), (b"{", "neither"), (b"3", "holds no records"), (b"[3]", "holds no records")],
+        [
+            (b"\xff\xfe\x00", "neither"),
+            (b"{", "neither"),
+            (b"3", "holds no records"),
+            (b"[3]", "holds no records"),
+            (b"[]", "no record of a model"),
+            (b'{"kind": "pack", "k": 3}', "no record of a model"),
+        ],
     )
     def test_other_files_are_refused(self, tmp_path, content, message):
         path = tmp_path / "file"

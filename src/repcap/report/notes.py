@@ -133,7 +133,7 @@ def notes(rows: Sequence[Row]) -> str:
 
 def foot(rows: Sequence[Row], origin: str, skipped: Sequence[str]) -> str:
     """The last line: what made the page, from what, and what is not on it."""
-    versions = sorted({row.version for row in rows if row.version})
+    versions = sorted({row.version for row in rows if row.version and not row.published})
     text = f"Made by repcap {html.escape(__version__)}"
     if origin:
         text += f" from {html.escape(origin)}"

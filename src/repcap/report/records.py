@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Record = Mapping[str, Any]
 
+KINDS = ("measure", "published")
+"""Kinds of records in a store that say something of a model."""
+
 
 def published_records() -> list[dict[str, Any]]:
     """The published table of models as records."""
@@ -44,7 +47,7 @@ def load_records(source: str | Path) -> list[dict[str, Any]]:
     Raises
     ------
     InputError
-        if the file is missing, is neither, or holds no record.
+        if the file is missing, is neither, or holds no record of a model.
     StoreError
         if the store cannot be opened.
     """
@@ -65,14 +68,17 @@ def load_records(source: str | Path) -> list[dict[str, Any]]:
         found = found.get("records", [found])
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
         raise InputError(f'{path} holds no records: expected one record, a list of them, or {{"records": [...]}}')
-    return [_unwrapped(item) for item in found]
+    models = [record for record in map(_unwrapped, found) if record.get("kind", KINDS[0]) in KINDS]
+    if not models:
+        raise InputError(f"{path} holds no record of a model, only of packings or the like")
+    return models
 
 
 def _from_store(path: Path) -> list[dict[str, Any]]:
     from repcap.store import Store
 
     with Store(path, mode="read") as store:
-        found = [_unwrapped(item.to_dict()) for kind in ("measure", "published") for item in store.records(kind)]
+        found = [_unwrapped(item.to_dict()) for kind in KINDS for item in store.records(kind)]
     if not found:
         raise InputError(f"{path} holds no measurement: run repcap survey with --store {path} first")
     return found
@@ -83,7 +89,7 @@ def _unwrapped(item: Record) -> dict[str, Any]:
     record = item.get("record")
     if not isinstance(record, Mapping):
         return dict(item)
-    return {"provenance": item.get("provenance"), **record}
+    return {"provenance": item.get("provenance"), "kind": item.get("kind", KINDS[0]), **record}
 
 
 _PLAIN_FILES = {"model", "pytorch_model", "consolidated", "diffusion_pytorch_model", "adapter_model"}
