@@ -98,6 +98,10 @@ def _plain_decades(axes: Axes) -> None:
     low, high = axes.get_ylim()
     ticks = [lead * 10.0**power for power in range(-4, 2) for lead in (1, 2, 5)]
     ticks = [tick for tick in ticks if low <= tick <= high]
+    if len(ticks) < 3:  # a narrow range: evenly spaced round numbers
+        from matplotlib.ticker import MaxNLocator
+
+        ticks = [tick for tick in MaxNLocator(5).tick_values(low, high) if low <= tick <= high]
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.set_yticks([], minor=True)
 

@@ -101,6 +101,7 @@ const repcap = {};
       for (const lead of [1, 2, 5]) found.push(Number((lead * 10 ** decade).toPrecision(6)));
     }
     const inside = found.filter((value) => value >= a && value <= b);
+    if (inside.length < 3) return ticks(a, b, Math.min(most, 6)); // a narrow range: round values will do
     return inside.length <= most ? inside : inside.filter((value) => Number.isInteger(Math.round(Math.log10(value) * 1e6) / 1e6));
   }
 

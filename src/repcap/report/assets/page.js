@@ -246,6 +246,7 @@
       drawBrackets();
       drawTable();
     });
+    byId("ask").addEventListener("click", () => byId("indeterminate").click());
     byId("more-brackets").firstElementChild.addEventListener("click", () => {
       state.allBrackets = true;
       drawBrackets();
