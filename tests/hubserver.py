@@ -484,3 +484,24 @@ def checkpoint(
     files["model.safetensors.index.json"] = json.dumps(index).encode()
     files["config.json"] = json.dumps(config).encode()
     return files, embedding
+
+
+def sparse_shard(path: Path, rows: int, dim: int, size: int) -> int:
+    """A safetensors file of over `size` bytes, all but its bfloat16 embedding a hole; returns its header's bytes."""
+    import numpy as np
+
+    body, tensor = size, rows * dim * 2
+    entries = {
+        "model.layers.0.weight": {"dtype": "BF16", "shape": [body // 2], "data_offsets": [0, body]},
+        "model.embed_tokens.weight": {"dtype": "BF16", "shape": [rows, dim], "data_offsets": [body, body + tensor]},
+    }
+    text = json.dumps(entries).encode()
+    text += b" " * (-len(text) % 8)
+    rng = np.random.default_rng(0)
+    with path.open("wb") as out:
+        out.write(len(text).to_bytes(8, "little") + text)
+        out.seek(8 + len(text) + body)
+        for start in range(0, rows, 4096):
+            block = rng.standard_normal((min(4096, rows - start), dim), dtype=np.float32) + np.float32(0.2)
+            out.write((block.view(np.uint32) >> 16).astype(np.uint16).tobytes())  # the upper half is bfloat16
+    return 8 + len(text)

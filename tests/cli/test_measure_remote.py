@@ -9,10 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from hubserver import HubServer, checkpoint, environment
+from hubserver import HubServer, checkpoint, environment, sparse_shard
 
 
 def test_measures_what_a_local_copy_measures(hub: HubServer, repcap: Any, tmp_path: Path) -> None:
@@ -98,25 +97,6 @@ def test_full_download_where_it_is_allowed(hub: HubServer, repcap: Any) -> None:
     hub.add("org/lies", files)
     hub.fault("ignore_range", times=None)
     assert repcap("measure", "org/lies", "--allow-full-download", "--json").json["count"] == 64
-
-
-def sparse_shard(path: Path, rows: int, dim: int, size: int) -> int:
-    """A safetensors file of over `size` bytes, all but its bfloat16 embedding a hole; returns its header's bytes."""
-    body, tensor = size, rows * dim * 2
-    entries = {
-        "model.layers.0.weight": {"dtype": "BF16", "shape": [body // 2], "data_offsets": [0, body]},
-        "model.embed_tokens.weight": {"dtype": "BF16", "shape": [rows, dim], "data_offsets": [body, body + tensor]},
-    }
-    text = json.dumps(entries).encode()
-    text += b" " * (-len(text) % 8)
-    rng = np.random.default_rng(0)
-    with path.open("wb") as out:
-        out.write(len(text).to_bytes(8, "little") + text)
-        out.seek(8 + len(text) + body)
-        for start in range(0, rows, 4096):
-            block = rng.standard_normal((min(4096, rows - start), dim), dtype=np.float32) + np.float32(0.2)
-            out.write((block.view(np.uint32) >> 16).astype(np.uint16).tobytes())  # the upper half is bfloat16
-    return 8 + len(text)
 
 
 RUN = """
