@@ -54,6 +54,16 @@ def test_rows_without_a_direction_are_never_counted():
     assert min(e.i for e in sample.largest + sample.smallest) >= 25
 
 
+@pytest.mark.parametrize("spoil", [False, True])
+def test_rows_held_or_read_as_drawn_give_the_same(spoil):
+    x = rows(100)
+    if spoil:
+        x[::5] = 0.0
+    a = sample_pairs(TensorMatrix(x), 9000, seed=5)
+    b = sample_pairs(TensorMatrix(x), 9000, seed=5, memory=0)
+    assert a.to_dict() == b.to_dict()
+
+
 def test_mask_and_seed():
     held, mask = TensorMatrix(rows(60)), np.arange(60) < 20
     sample = sample_pairs(held, 300, mask=mask, seed=3)

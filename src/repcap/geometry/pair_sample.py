@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from repcap.errors import InputError, VectorsError
+from repcap.geometry.blocks import MEMORY
 from repcap.geometry.histogram import FINE_BINS, Extreme, PairCounts
 from repcap.geometry.rows import Normaliser
 from repcap.matrix import Matrix, ProgressFn
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     import torch
 
 CHUNK = 4096
-"""Pairs whose rows are in memory at a time."""
+"""Pairs whose rows are read at a time, where the matrix does not fit into `memory`."""
 
 
 def sample_pairs(
@@ -25,11 +26,14 @@ def sample_pairs(
     mask: np.ndarray | None = None,
     keep: int = 10,
     seed: int = 0,
+    memory: int = MEMORY,
     on_progress: ProgressFn | None = None,
 ) -> PairCounts:
     """Count the cosines of `pairs` pairs of distinct rows, drawn independently and with replacement.
 
-    A pair one of whose rows has no direction is drawn again. Cost 2 `pairs` d; memory O(CHUNK d).
+    A pair one of whose rows has no direction is drawn again. Cost 2 `pairs` d, and n d to read every row once where the
+    float32 rows fit into `memory` bytes and many pairs are asked for; else each pair's rows are read as they are drawn,
+    with memory O(CHUNK d).
 
     Raises
     ------
@@ -44,6 +48,7 @@ def sample_pairs(
     if len(rows) < 2:
         raise VectorsError(f"{matrix.info.name} of {matrix.info.source} has no pair of rows to sample")
     rng = np.random.default_rng(seed)
+    held = _Held(matrix) if 4 * matrix.count * matrix.dim <= memory and 2 * pairs > matrix.count else None
     total = PairCounts.empty(keep)
     draws = 0
     while total.pairs < pairs:
@@ -52,23 +57,58 @@ def sample_pairs(
         want = min(CHUNK, pairs - total.pairs)
         first = rng.integers(len(rows), size=want)
         second = (first + rng.integers(1, len(rows), size=want)) % len(rows)
-        total = total + _cosines(matrix, rows[first], rows[second], keep)
+        unit = held or _Drawn(matrix, np.concatenate([rows[first], rows[second]]))
+        total = total + _cosines(unit, rows[first], rows[second], keep)
         draws += 1
         if on_progress is not None:
             on_progress(total.pairs, pairs)
     return total
 
 
-def _cosines(matrix: Matrix, first: np.ndarray, second: np.ndarray, keep: int) -> PairCounts:
-    import torch
+class _Drawn:
+    """Unit rows of the row numbers `needed`, and where each stands."""
 
-    needed, place = np.unique(np.concatenate([first, second]), return_inverse=True)
-    rows = Normaliser(torch.float32)(matrix.take(needed.tolist()), torch.arange(len(needed)))
-    position = torch.full((len(needed),), -1, dtype=torch.long)
-    position[rows.indices] = torch.arange(len(rows.indices))
-    left, right = (position[torch.from_numpy(half)] for half in np.split(place, 2))
+    def __init__(self, matrix: Matrix, needed: np.ndarray) -> None:
+        import torch
+
+        self._needed = np.unique(needed)
+        read = Normaliser(torch.float32)(matrix.take(self._needed.tolist()), torch.arange(len(self._needed)))
+        self.unit = read.units
+        self._position = torch.full((len(self._needed),), -1, dtype=torch.long)
+        self._position[read.indices] = torch.arange(len(read.indices))
+
+    def places(self, rows: np.ndarray) -> torch.Tensor:
+        """Positions in `unit`, -1 for a row without a direction."""
+        import torch
+
+        return self._position[torch.from_numpy(np.searchsorted(self._needed, rows))]
+
+
+class _Held:
+    """All unit rows, read once."""
+
+    def __init__(self, matrix: Matrix, block: int = 8192) -> None:
+        import torch
+
+        self.unit = torch.empty((matrix.count, matrix.dim))
+        self._position = torch.full((matrix.count,), -1, dtype=torch.long)
+        normaliser = Normaliser(torch.float32)
+        for first, rows in matrix.blocks(block):
+            read = normaliser(rows, torch.arange(first, first + rows.shape[0]))
+            self.unit[read.indices] = read.units
+            self._position[read.indices] = read.indices
+
+    def places(self, rows: np.ndarray) -> torch.Tensor:
+        """Positions in `unit`, -1 for a row without a direction."""
+        import torch
+
+        return self._position[torch.from_numpy(rows)]
+
+
+def _cosines(held: _Drawn | _Held, first: np.ndarray, second: np.ndarray, keep: int) -> PairCounts:
+    left, right = held.places(first), held.places(second)
     good = ((left >= 0) & (right >= 0)).numpy()
-    cosine = _products(rows.units, left[good], right[good])
+    cosine = _products(held.unit, left[good], right[good])
     index = np.clip(((cosine + 1.0) * (FINE_BINS / 2)).astype(np.int64), 0, FINE_BINS - 1)
     ordered = np.argsort(cosine, kind="stable")
     i, j = np.minimum(first, second)[good], np.maximum(first, second)[good]
@@ -78,5 +118,6 @@ def _cosines(matrix: Matrix, first: np.ndarray, second: np.ndarray, keep: int) -
 
 
 def _products(unit: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> np.ndarray:
-    cosine: np.ndarray = (unit[left].double() * unit[right].double()).sum(dim=1).clamp_(-1.0, 1.0).numpy()
+    # float32 products summed by torch in pieces: within 1e-7, as all cosines here.
+    cosine: np.ndarray = (unit[left] * unit[right]).sum(dim=1).clamp_(-1.0, 1.0).double().numpy()
     return cosine

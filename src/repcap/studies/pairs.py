@@ -43,6 +43,7 @@ class PairDistribution:
 
     source: str
     matrix: str
+    role: str
     count: int
     dim: int
     pairs: int
@@ -80,6 +81,7 @@ class PairDistribution:
         return {
             "source": self.source,
             "matrix": self.matrix,
+            "role": self.role,
             "revision": self.revision,
             "count": self.count,
             "dim": self.dim,
@@ -262,6 +264,7 @@ def summarise(matrix: Matrix, counted: PairCounts, options: PairOptions, seconds
     return PairDistribution(
         source=matrix.info.source,
         matrix=matrix.info.name,
+        role=matrix.info.role,
         count=count,
         dim=matrix.dim,
         pairs=counted.pairs,
