@@ -15,6 +15,8 @@ _PUBLIC: dict[str, str] = {
     "Moments": "repcap.geometry.moments",
     "measure": "repcap.studies.measure",
     "capacity": "repcap.laws.capacity",
+    "compare": "repcap.studies.compare",
+    "track": "repcap.studies.track",
     "design": "repcap.studies.design",
     "fit": "repcap.laws.fit",
     "neighbours": "repcap.studies.neighbours",

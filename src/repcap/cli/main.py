@@ -32,6 +32,8 @@ VERBS: dict[str, Verb] = {
     "measure": Verb("repcap.cli.measure", "Measure epsilon, class and capacity of a model.", MEASURE),
     "inspect": Verb("repcap.cli.inspect", "List what could be measured in a source.", MEASURE),
     "pairs": Verb("repcap.cli.pairs", "The distribution of all pairwise cosines, and its tail.", MEASURE),
+    "compare": Verb("repcap.cli.compare", "Two matrices side by side, row against row.", MEASURE),
+    "track": Verb("repcap.cli.track", "epsilon over the checkpoints of a training run.", MEASURE),
     "neighbours": Verb("repcap.cli.neighbours", "Nearest tokens, analogies, clusters, duplicates.", MEASURE),
     "capacity": Verb("repcap.cli.capacity", "How many near-orthogonal vectors fit: laws and proven limits.", LAWS),
     "fit": Verb("repcap.cli.fit", "Fit the laws to packings (k, d, epsilon).", LAWS),
