@@ -124,7 +124,8 @@ def test_small_grid():
     cells = named_grid("small")
     assert len(cells) == len(set(cells))
     assert all(cell.d < cell.k <= SMALL_K for cell in cells)
-    assert {cell.d for cell in cells} == {16, 32, 64, 128}
+    assert {cell.seed for cell in cells} == {0, 1}
+    assert max(cell.k for cell in cells) == 2048
     assert Cell(24, 16, 0) in cells  # ratio 1.5
     with pytest.raises(InputError, match="unknown grid"):
         named_grid("large")

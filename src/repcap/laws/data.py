@@ -84,6 +84,17 @@ class PackingTable:
         """The cells that an index or boolean array picks."""
         return PackingTable(self.k[rows], self.d[rows], self.epsilon[rows], self.source)
 
+    def sizes(self) -> list[npt.NDArray[np.intp]]:
+        """Rows of each (k, d), in the order in which the sizes first appear.
+
+        Several random starts of one size are no independent evidence: they go together when cells are resampled or
+        held out.
+        """
+        rows: dict[tuple[float, float], list[int]] = {}
+        for row, size in enumerate(zip(self.k.tolist(), self.d.tolist(), strict=True)):
+            rows.setdefault(size, []).append(row)
+        return [np.array(held, dtype=np.intp) for held in rows.values()]
+
     def ranges(self) -> dict[str, list[float]]:
         """[least, largest] of k, d, k/d and epsilon: the range that a law fitted to these cells interpolates."""
         columns = {"k": self.k, "d": self.d, "k_over_d": self.k / self.d, "epsilon": self.epsilon}

@@ -173,15 +173,22 @@ def _bootstrap(
     seed: int,
     on_progress: Callable[[int, int], None] | None,
 ) -> dict[str, tuple[float, float]]:
-    """Percentile intervals from resampled cells (Efron 1979). A draw without enough distinct cells is drawn again."""
+    """Percentile intervals from resampled cells (Efron 1979). A draw without enough distinct cells is drawn again.
+
+    A cell here is a size (k, d) with all its random starts, unless there are too few sizes for that.
+    """
     rng = np.random.default_rng(seed)
     found = np.empty((draws, len(law.names)))
+    usable = cells if not law.above_d else cells.take(~cells.degenerate)
+    by_size = len(usable.sizes()) > len(law.names)
+    groups = cells.sizes() if by_size else [np.array([row]) for row in range(len(cells))]
     for draw in range(draws):
         while True:
-            rows = rng.integers(0, len(cells), len(cells))
+            drawn = rng.integers(0, len(groups), len(groups))
+            rows = np.concatenate([groups[i] for i in drawn])
             sample = cells.take(rows)
-            usable = rows if not law.above_d else rows[~sample.degenerate]
-            if np.unique(usable).size > len(law.names):
+            kept = np.repeat(drawn, [groups[i].size for i in drawn])
+            if np.unique(kept if not law.above_d else kept[~sample.degenerate]).size > len(law.names):
                 break
         found[draw] = list(solve(law, sample, on, best).values())
         if on_progress is not None:

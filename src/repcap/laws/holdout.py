@@ -61,8 +61,16 @@ class Comparison:
         return {"best": self.best, "on": self.on, "seed": self.seed, "ranking": [h.to_dict() for h in self.ranking]}
 
 
+def _parts(cells: PackingTable) -> list[npt.NDArray[np.intp]]:
+    """What is left out together: the rows of each size, or single rows where all are of one size."""
+    sizes = cells.sizes()
+    return sizes if len(sizes) > 1 else [np.array([row]) for row in range(len(cells))]
+
+
 def folds_of(cells: PackingTable, by: By, folds: int, seed: int) -> Iterator[npt.NDArray[np.bool_]]:
     """Masks of the cells to leave out, shape (cells,); every cell is in exactly one.
+
+    Random starts of one size (k, d) are left out together: a law that has seen one of them has seen them all.
 
     Raises
     ------
@@ -76,12 +84,13 @@ def folds_of(cells: PackingTable, by: By, folds: int, seed: int) -> Iterator[npt
         for d in dimensions:
             yield cells.d == d
     elif by == "cells":
-        if not 2 <= folds <= len(cells):
-            raise InputError(f"folds = {folds} must lie between 2 and the number of cells, {len(cells)}")
-        order = np.random.default_rng(seed).permutation(len(cells))
+        sizes = _parts(cells)
+        if not 2 <= folds <= len(sizes):
+            raise InputError(f"folds = {folds} must lie between 2 and the number of cells, {len(sizes)}")
+        order = np.random.default_rng(seed).permutation(len(sizes))
         for part in np.array_split(order, folds):
             mask = np.zeros(len(cells), dtype=bool)
-            mask[part] = True
+            mask[np.concatenate([sizes[i] for i in part])] = True
             yield mask
     else:
         raise InputError(f"cannot hold out {by!r}: use cells or d")
@@ -105,7 +114,7 @@ def held_out(
     cells = cells_for(as_table(table), chosen, on, include_degenerate)
     predicted: Floats = np.full(len(cells), np.nan)
     count = 0
-    for out in folds_of(cells, by, folds or min(FOLDS, len(cells)), seed):
+    for out in folds_of(cells, by, folds or min(FOLDS, len(_parts(cells))), seed):
         training = cells_for(cells.take(~out), chosen, on, include_degenerate)
         predicted[out] = chosen.predict(cells.take(out), solve(chosen, training, on))
         count += 1

@@ -14,9 +14,9 @@ from repcap.store import DEFAULT_PATH, Result, Store, unit_key
 from repcap.studies.batch import Batch, EngineOptions, OnUnit, run_batch
 from repcap.studies.record import PACK, make, provenance
 
-SMALL_D = (16, 32, 64, 128)
+SMALL_D = (16, 24, 32, 48, 64, 96, 128, 192, 256)
 SMALL_RATIOS = (1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-SMALL_K = 1536
+SMALL_K = 2048
 SMALL_SEEDS = 2
 """`--grid small`: k = ratio x d up to SMALL_K vectors, for every d and ratio."""
 
