@@ -107,6 +107,8 @@ def test_a_folder_of_a_repository(hub: HubServer) -> None:
     assert torch.equal(rows_of("hf://org/many/sub"), embedding)
     with pytest.raises(SourceError, match="no folder or file 'other'"):
         open_source("hf://org/many/other")
+    with pytest.raises(SourceError, match=r"hf://org/many/FOLDER: sub"):
+        open_source("org/many")
 
 
 def test_unembedding_and_unknown_names(hub: HubServer) -> None:
@@ -451,6 +453,30 @@ def test_gguf_by_ranges(hub: HubServer, tmp_path: Path, vocabulary: int) -> None
         assert np.array_equal(matrix.read(0, matrix.count).numpy(), wanted)
         assert matrix.tokens is not None
     assert not hub.asked("store")
+
+
+def test_gguf_in_parts(hub: HubServer, tmp_path: Path) -> None:
+    from gguf import GGUFWriter
+
+    rng = np.random.default_rng(5)
+    tensors = {f"{name}.weight": rng.standard_normal((400, 32), dtype=np.float32) for name in ("output", "token_embd")}
+    writer = GGUFWriter(tmp_path / "made.gguf", "llama", split_max_tensors=1)
+    for name, rows in tensors.items():
+        writer.add_tensor(name, rows)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    parts: dict[str, bytes | Path] = {path.name: path.read_bytes() for path in tmp_path.glob("made-*.gguf")}
+    assert len(parts) == 2
+    hub.add("org/parts", parts)
+    with open_source("org/parts") as matrix:
+        assert np.array_equal(matrix.read(0, 400).numpy(), tensors["token_embd.weight"])
+        assert matrix.info.tied is False
+    assert np.array_equal(rows_of("org/parts", matrix="unembedding").numpy(), tensors["output.weight"])
+    del hub.repos["org/parts"].commits[hub.repos["org/parts"].refs["main"]][max(parts)]
+    hub.add("org/lacking", {min(parts): parts[min(parts)]})
+    assert any("parts are missing" in warning for warning in inspect_source("org/lacking").warnings)
 
 
 def test_several_gguf_files_are_a_choice_for_the_user(hub: HubServer, tmp_path: Path) -> None:

@@ -387,10 +387,10 @@ def test_the_full_download_sends_no_token_to_another_host(hub: HubServer, model:
     assert all("authorization" not in r.headers for r in hub.asked("store"))
 
 
-@pytest.mark.parametrize("target", ["ftp://127.0.0.1/x", "file:///etc/passwd"])
+@pytest.mark.parametrize("target", ["ftp://127.0.0.1/x", "file:///etc/passwd", "http://127.0.0.1:port/x"])
 def test_a_redirect_to_what_is_no_web_address(hub: HubServer, model: torch.Tensor, target: str) -> None:
     hub.fault("redirect", where="resolve", path=FIRST, headers={"Location": target}, times=None)
-    with pytest.raises(RemoteError, match="no web address"):
+    with pytest.raises(RemoteError, match=r"which is no web address|what is no address|Invalid port"):
         read()
 
 

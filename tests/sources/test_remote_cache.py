@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from repcap.errors import RemoteError, SourceError
 from repcap.sources.cache import Spans, TensorFile, file_name, tensor_header
 from repcap.sources.ranges import Patience, RangesRefused, check_url, retry_after, version_of
 from repcap.sources.transfer import Plan
@@ -140,6 +141,19 @@ def test_what_does_not_belong_together_is_made_anew(tmp_path: Path, damage: str)
     assert file.path.exists()
 
 
+def test_a_full_disk_keeps_what_there_is(tmp_path: Path) -> None:
+    import errno
+
+    def fetch(spans, write, commit) -> None:  # type: ignore[no-untyped-def]
+        write(0, DATA[:300])
+        commit(0, 300)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(SourceError, match=r"cannot write .*no space left on device; what was fetched is kept"):
+        tensor_file(tmp_path).fill([(0, len(DATA))], fetch)
+    assert tensor_file(tmp_path).missing([(0, 400)]) == [(300, 400)]
+
+
 def test_threads_share_a_file(tmp_path: Path) -> None:
     file, far = tensor_file(tmp_path), Far()
     spans = [(start, min(start + 1500, len(DATA))) for start in range(0, len(DATA), 1000)]
@@ -187,14 +201,14 @@ def test_versions() -> None:
 
 
 def test_addresses() -> None:
-    from repcap.errors import RemoteError
-
     for good in ("https://host/x.safetensors", "http://127.0.0.1:1/x", "http://localhost/x", "http://[::1]:2/x"):
         check_url(good)
     for bad, words in (
         ("http://host/x", "plain http"),
         ("https://user:pass@host/x", "no user name or password"),
         ("https:///x", "not an address"),
+        ("https://host:port/x", "not an address"),
+        ("https://[::1/x", "not an address"),
     ):
         with pytest.raises(RemoteError, match=words) as error:
             check_url(bad)

@@ -28,6 +28,7 @@ from typing import BinaryIO
 from urllib.parse import quote
 
 from repcap.errors import InputError, SourceError
+from repcap.files import write_text
 
 Span = tuple[int, int]
 """Bytes start..stop-1."""
@@ -196,6 +197,18 @@ class TensorFile:
 
     def _fetch(self, gaps: list[Span], fetch: Fetch) -> None:
         self._check_space(sum(stop - start for start, stop in gaps))
+        try:
+            self._fetch_into_part(gaps, fetch)
+        except OSError as error:
+            if error.errno is None or isinstance(error, ConnectionError):
+                raise
+            reason = (error.strerror or str(error)).lower()
+            raise SourceError(f"cannot write {self.part}: {reason}; what was fetched is kept") from error
+        if self.complete:
+            self.part.replace(self.path)
+            self.journal.unlink(missing_ok=True)
+
+    def _fetch_into_part(self, gaps: list[Span], fetch: Fetch) -> None:
         with self._open_part() as handle:
 
             def write(position: int, piece: bytes) -> None:
@@ -215,9 +228,6 @@ class TensorFile:
             finally:
                 with self._lock:
                     self._flush(handle)
-        if self.complete:
-            self.part.replace(self.path)
-            self.journal.unlink(missing_ok=True)
 
     def _flush(self, handle: BinaryIO) -> None:
         """Journal the pending spans, after their bytes are on the disk: a journal must never say too much."""
@@ -238,8 +248,9 @@ class TensorFile:
             with self.part.open("wb") as fresh:
                 fresh.write(self.header)
                 fresh.truncate(self.offset + self.nbytes)
-            self.journal.write_text("", encoding="ascii")
             self._spans = Spans()
+        # Written anew, merged: its last line may have been torn when a machine stopped.
+        write_text(self.journal, "".join(f"{start} {stop}\n" for start, stop in self._spans))
         self._flushed = time.monotonic()
         with self.part.open("r+b") as handle:
             yield handle

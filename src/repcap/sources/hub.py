@@ -73,7 +73,8 @@ def _choose(repo: HubRepo, inside: str) -> tuple[str, Choice]:
     if not below:
         raise SourceError(f"{repo.name} has no folder or file {inside!r} at {repo.commit[:12]}")
     where = f"{repo.name}/{inside}" if inside else repo.name
-    return prefix, choose_files([name for name in below if "/" not in name], where)
+    folders = sorted({name.partition("/")[0] for name in below if "/" in name})
+    return prefix, choose_files([name for name in below if "/" not in name], where, folders)
 
 
 def _open(text: str, repo: HubRepo, folder: str, choice: Choice, reading: Reading) -> Checkpoint:

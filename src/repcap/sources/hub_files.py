@@ -30,10 +30,10 @@ class Choice:
     names: tuple[str, ...]
 
 
-def choose_files(names: Sequence[str], where: str) -> Choice:
+def choose_files(names: Sequence[str], where: str, folders: Sequence[str] = ()) -> Choice:
     """The first kind that is there: safetensors, pickles, GGUF, consolidated, others, as in a local directory.
 
-    names: files of one folder. where: the repository, for messages.
+    names: files of one folder. where: the repository, folders: those in the folder; both for messages.
 
     Raises
     ------
@@ -45,7 +45,12 @@ def choose_files(names: Sequence[str], where: str) -> Choice:
         if found is not None:
             return found
     listed = ", ".join(sorted(names)[:8]) + (" ..." if len(names) > 8 else "")
-    raise SourceError(f"{where} holds no weights that repcap reads ({KINDS}); its files: {listed}")
+    hint = (
+        f"; its folders, one of which could be named as hf://{where}/FOLDER: {', '.join(folders[:8])}"
+        if folders
+        else ""
+    )
+    raise SourceError(f"{where} holds no weights that repcap reads ({KINDS}); its files: {listed or 'none'}{hint}")
 
 
 def kind_of(name: str) -> Choice | None:

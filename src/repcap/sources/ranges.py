@@ -102,7 +102,11 @@ def origin(url: str) -> tuple[str, str, int]:
 
 def check_url(url: str) -> None:
     """Raise RemoteError unless `url` is https, or http on this machine, with no password in it."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        origin(url)
+    except ValueError as error:
+        raise RemoteError(f"not an address ({error}); write https://host/path/file.safetensors") from error
     if parts.username or parts.password:
         raise RemoteError(
             f"{parts.hostname}: put no user name or password into the address; use a signed address instead"
@@ -150,7 +154,6 @@ class RangeFile:
         self.size: int | None = None
         self.etag: str | None = None
         self.modified: str | None = None
-        self.bytes_received = 0
         self._authorization, self._agent = authorization, agent
         self._hub: dict[str, Any] = {"repo": repo, "endpoint": endpoint, "revision": revision}
         self._location: str | None = None
@@ -245,7 +248,7 @@ class RangeFile:
     @contextlib.contextmanager
     def _answer(self, wanted: str | None, cancel: threading.Event | None) -> Iterator[tuple[Any, str]]:
         """(answer that is not a redirect, its address), the body not yet read; cut off when the block ends."""
-        from huggingface_hub import get_session
+        from huggingface_hub.utils import get_session  # type: ignore[attr-defined]
 
         url = self._location or self.url
         for _ in range(MAX_REDIRECTS):
@@ -284,10 +287,14 @@ class RangeFile:
 
     def _redirect(self, url: str, location: str) -> str:
         target = urljoin(url, location)
-        if origin(target)[0] not in ("http", "https"):
-            raise RemoteError(f"{self.where}: the server redirects to {origin(target)[0]}:, which is no web address")
-        if origin(url)[0] == "https" and origin(target)[0] == "http":
-            raise RemoteError(f"{self.where}: the server redirects from https to plain http ({origin(target)[1]})")
+        try:
+            scheme, host, _ = origin(target)
+        except ValueError as error:
+            raise RemoteError(f"{self.where}: the server redirects to what is no address ({error})") from error
+        if scheme not in ("http", "https"):
+            raise RemoteError(f"{self.where}: the server redirects to {scheme}:, which is no web address")
+        if origin(url)[0] == "https" and scheme == "http":
+            raise RemoteError(f"{self.where}: the server redirects from https to plain http ({host})")
         return target
 
     def _check(self, answer: Any, start: int, stop: int, url: str) -> None:
@@ -352,8 +359,6 @@ class RangeFile:
                 )
             write(at, piece)
             at += len(piece)
-            with self._lock:
-                self.bytes_received += len(piece)
             if cancel is not None and cancel.is_set():
                 raise Cancelled
             if watch.stalled(len(piece)) and at != stop:
