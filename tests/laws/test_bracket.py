@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 from hypothesis import given, settings
@@ -107,6 +108,16 @@ def test_the_ends_enclose_what_is_proven(d, eps):
             assert warned(found, f"{law} gives", "below")
         if value > found.upper.log10_k + 1e-6:
             assert warned(found, f"{law} gives", "above")
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 8, 64, 1000, 10**6])
+@pytest.mark.parametrize(
+    "eps", [5e-324, 1e-300, 1e-9, 0.5, 0.999999, 1 - 1e-9, 1 - 1e-12, 1 - 2e-16, math.nextafter(1.0, 0.0)]
+)
+def test_the_ends_stay_finite_and_in_order_up_to_the_last_float_below_one(d, eps):
+    found = bracket(d, eps)
+    assert 0.0 <= found.proven[0] <= found.upper.log10_k + 1e-9 < math.inf
+    assert found.construction.coherence <= eps + 2**-53
 
 
 @pytest.mark.parametrize(("d", "eps"), [(64, 0.0), (64, 1.0), (64, float("nan")), (0, 0.1), (63.5, 0.1)])

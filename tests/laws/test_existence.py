@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from repcap.errors import DomainError
 from repcap.laws import full
 from repcap.laws.data import random_packing
-from repcap.laws.existence import gilbert_varshamov, gilbert_varshamov_coherence, log_cap, random_coherence
+from repcap.laws.existence import (
+    gilbert_varshamov,
+    gilbert_varshamov_coherence,
+    log_cap,
+    log_half_cap,
+    random_coherence,
+)
 from repcap.numerics import LN10
 
 
@@ -34,6 +40,15 @@ def test_log_cap_around_the_border_of_its_two_fractions():
         border = math.sqrt(3.0 / (d + 4))
         for factor in (0.9, 0.999, 1.001, 1.1):
             assert log_cap(d, border * factor) == pytest.approx(reference(d, border * factor), rel=1e-12)
+
+
+@pytest.mark.parametrize("d", [2, 3, 23, 401, 4096])
+@pytest.mark.parametrize("eps", [1e-9, 0.0645, 0.5, 0.99, 1 - 1e-9, 1 - 1e-14, math.nextafter(1.0, 0.0)])
+def test_log_half_cap_keeps_its_digits_where_the_cosine_rounds_to_one(d, eps):
+    with mpmath.workdps(60):
+        x = (1 - mpmath.mpf(eps)) / 2
+        exact = mpmath.log(mpmath.betainc(mpmath.mpf(d - 1) / 2, mpmath.mpf(1) / 2, 0, x, regularized=True))
+    assert log_half_cap(d, eps) == pytest.approx(float(exact), rel=3e-14)
 
 
 def test_log_cap_in_a_million_dimensions():

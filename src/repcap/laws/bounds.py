@@ -11,7 +11,8 @@ from typing import Any
 
 from repcap.laws import levenshtein, welch
 from repcap.laws.domain import check_eps, check_log_k, scalar_d
-from repcap.laws.existence import gilbert_varshamov_coherence, log_cap
+from repcap.laws.existence import gilbert_varshamov_coherence, log_half_cap
+from repcap.laws.plane import lines_in_plane
 from repcap.numerics import LN10
 
 TIE = 1e-12
@@ -57,7 +58,7 @@ def volume(d: int, eps: float) -> float:
 
     Weaker than Levenshtein's, but its cost does not grow with d or eps; it stands in where the degree is too high.
     """
-    return -log_cap(d, math.sqrt(0.5 * (1.0 + eps)))
+    return -log_half_cap(d, eps)
 
 
 def _volume_coherence(d: int, log_k: float) -> float:
@@ -84,7 +85,7 @@ def upper_bound(d: int, eps: float) -> Bound:
     if dims == 1:
         return Bound(0.0, "a line has one direction (exact, d = 1)")
     if dims == 2:
-        return Bound(math.log10(math.pi / math.acos(given)), "equal angles in the plane (exact, d = 2)")
+        return Bound(math.log10(lines_in_plane(given)), "equal angles in the plane (exact, d = 2)")
     candidates = [(volume(dims, given), "volume of caps")]
     found = levenshtein.log_upper(dims, given)
     if found is not None:

@@ -78,16 +78,35 @@ def log_cap(d: Floats, eps: Floats) -> Floats:
         if d < 1 or eps is not in (0, 1).
     """
     dims, given = np.broadcast_arrays(check_d(d), check_eps(eps))
+    return plain(_log_cap(dims, given, np.log1p(-given) + np.log1p(given)))
+
+
+def log_half_cap(d: float, eps: float) -> float:
+    """ln P(d, cos(a/2)), a = arccos(eps): the cap of half the angle, |cos| >= sqrt((1 + eps)/2).
+
+    From 1 - cos^2 = (1 - eps)/2, because the cosine itself rounds to 1 where eps is the last float below 1.
+
+    Raises
+    ------
+    DomainError
+        if d < 1 or eps is not in (0, 1).
+    """
+    given = check_eps(eps)
+    return float(_log_cap(check_d(d), np.sqrt(0.5 * (1.0 + given)), np.log(0.5 * (1.0 - given))))
+
+
+def _log_cap(dims: Array, cosine: Array, log_rest: Array) -> Array:
+    """ln P(d, cosine), given ln(1 - cosine^2) as exactly as the caller has it."""
+    square = cosine * cosine
     a = np.maximum(dims - 1.0, 1e-12) / 2.0
-    square = given * given
     half = np.full_like(a, 0.5)
     far = square * (dims + 4.0) > 3.0  # P's own fraction is the fast one; else that of 1 - P, and then P > 0.08
     # I_x(a, b) = x^a (1-x)^b / (a B(a, b)) * fraction, and 1 / B(a, 1/2) = Gamma(a + 1/2) / (Gamma(a) sqrt(pi)).
-    log_front = a * (np.log1p(-given) + np.log1p(given)) + np.log(given) + _log_gamma_step(a) - 0.5 * math.log(math.pi)
+    log_front = a * log_rest + np.log(cosine) + _log_gamma_step(a) - 0.5 * math.log(math.pi)
     fraction = _beta_fraction(np.where(far, 1.0 - square, square), np.where(far, a, half), np.where(far, half, a))
     tail = log_front - np.log(a) + np.log(fraction)
     whole = np.log1p(-np.where(far, 0.0, np.exp(np.where(far, 0.0, log_front)) * 2.0 * fraction))
-    return plain(np.where(dims == 1.0, 0.0, np.where(far, tail, whole)))
+    return np.asarray(np.where(dims == 1.0, 0.0, np.where(far, tail, whole)))
 
 
 @overload

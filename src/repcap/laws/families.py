@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
+from repcap.laws.plane import lines_in_plane
 from repcap.laws.primes import is_hadamard_order, odd_prime_powers_below, prime_power
 
 SLACK = 1e-12
@@ -50,8 +51,8 @@ def simplex(d: int, eps: float) -> Iterator[Block]:
 
 def polygon(d: int, eps: float) -> Iterator[Block]:
     """k lines in the plane at equal angles, coherence cos(pi/k): the optimum for d = 2."""
-    k = int(math.pi / math.acos(min(eps * (1.0 + SLACK), 1.0 - 1e-15)) * (1.0 + 1e-15))
-    if d >= 2 and k >= 3 and fits(math.cos(math.pi / k), eps):
+    k = lines_in_plane(eps)
+    if d >= 2 and k >= 3:
         yield Block("polygon", f"{k} equal angles in the plane", 2, k, math.cos(math.pi / k), True, {"k": k})
 
 
