@@ -19,6 +19,7 @@ _PUBLIC: dict[str, str] = {
     "track": "repcap.studies.track",
     "design": "repcap.studies.design",
     "fit": "repcap.laws.fit",
+    "interference": "repcap.studies.interference",
     "neighbours": "repcap.studies.neighbours",
     "pairs": "repcap.studies.pairs",
     "reproduce": "repcap.studies.reproduce",

@@ -39,6 +39,7 @@ VERBS: dict[str, Verb] = {
     "fit": Verb("repcap.cli.fit", "Fit the laws to packings (k, d, epsilon).", LAWS),
     "reproduce": Verb("repcap.cli.reproduce", "Recompute the published numbers, and correct them.", LAWS),
     "design": Verb("repcap.cli.design", "The d_model that holds so many features and a vocabulary.", LAWS),
+    "interference": Verb("repcap.cli.interference", "What reading s active features of k costs.", LAWS),
     "sweep": Verb("repcap.cli.sweep", "Pack a grid of (k, d) cells into a store.", PACKING),
     "survey": Verb("repcap.cli.survey", "Measure many models into a store; trend with width.", MANY),
     "results": Verb("repcap.cli.results", "List, show, export or delete stored results.", MANY),
