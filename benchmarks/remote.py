@@ -18,7 +18,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from hubserver import HubServer, environment, sparse_shard
+from hubmade import environment, sparse_shard
+from hubserver import HubServer
 
 ROWS, DIM, SIZE = 31_250, 1024, 2_000_000_000
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ("hubserver",)
+pytest_plugins = ("hubmade",)
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 settings.register_profile(

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from hubserver import HubServer, checkpoint, environment, sparse_shard
+from hubmade import checkpoint, environment, sparse_shard
+from hubserver import HubServer
 
 
 def test_measures_what_a_local_copy_measures(hub: HubServer, repcap: Any, tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from hubserver import HubServer, checkpoint, environment
+from hubmade import checkpoint, environment
+from hubserver import HubServer
 from repcap.sources import open_source
 
 READ = """

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from hubserver import HubServer, shard
+from hubmade import shard
+from hubserver import HubServer
 from repcap.errors import RemoteError, SourceError
 from repcap.sources import open_source
 

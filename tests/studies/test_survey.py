@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import repcap
-from hubserver import checkpoint, environment
+from hubmade import checkpoint, environment
 from killing import kill_at_random
 from repcap.errors import InputError
 from repcap.matrix import TensorMatrix
