@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 
 import torch
 
@@ -11,7 +10,7 @@ from repcap.geometry import centre, gram
 from repcap.geometry.common import common_sentence
 from repcap.geometry.epsilon import Spread
 from repcap.geometry.influence import Influence, rank_influence
-from repcap.geometry.jackknife import leave_one_out, row_terms, standard_error
+from repcap.geometry.jackknife import standard_error, without_each
 from repcap.geometry.moments import Moments
 from repcap.geometry.passes import FirstPass, first_pass
 from repcap.geometry.reader import RowReader
@@ -65,22 +64,12 @@ def uncertainty(subject: Subject, top: int) -> Uncertainty:
     first = subject.first
     if first.count < 3:
         return Uncertainty(None, 0)
-    if first.held is not None:
-        C = gram.cosines(first.held)
-        indices, a, b = first.indices, C.sum(1), C.square().sum(1)
-        S, F = float(a.sum()), float(b.sum())
-    else:
-        assert subject.moments is not None
-        sums = subject.moments
-        S, F = float(sums.s @ sums.s), float(sums.G.flatten() @ sums.G.flatten())
-        indices, a, b = row_terms(subject.reader.replaced(rows=subject.rows(forced=top > 0)), sums)
-    without = leave_one_out(first.count, S, F, a, b, subject.z)
+    indices, epsilon, without = without_each(
+        subject.reader, first, subject.moments, subject.rows(forced=top > 0), subject.z
+    )
     se = standard_error(without, first.count)
     if not top:
         return Uncertainty(se, len(indices))
-    mean = (S - first.count) / (first.count * (first.count - 1))
-    second = (F - first.count) / (first.count * (first.count - 1))
-    epsilon = mean + subject.z * math.sqrt(max(second - mean**2, 0.0))
     return Uncertainty(se, len(indices), rank_influence(indices, without, epsilon, top, subject.reader.matrix.tokens))
 
 
@@ -90,11 +79,11 @@ def spectrum_of(subject: Subject, *, leading: bool) -> Spectrum:
     if first.held is not None:
         C = gram.cosines(first.held)
         if len(C) <= EXACT_DIM:
-            return spectrum(C, first.count)
+            return spectrum(C, first.count, subject.reader.dim)
         return Spectrum(participation_ratio(first.count, float(C.square().sum())))
     assert sums is not None
     if sums.dim <= EXACT_DIM:
-        return spectrum(sums.G, sums.count)
+        return spectrum(sums.G, sums.count, sums.dim)
     if leading:
         return leading_spectrum(sums.G, sums.count, 1)
     return Spectrum(participation_ratio(sums.count, float(sums.G.flatten() @ sums.G.flatten())))

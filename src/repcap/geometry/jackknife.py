@@ -10,8 +10,11 @@ import math
 
 import torch
 
+from repcap.geometry import gram
 from repcap.geometry.moments import Moments
+from repcap.geometry.passes import FirstPass
 from repcap.geometry.reader import RowReader
+from repcap.geometry.spread import moments_about, needs_care
 
 
 def row_terms(reader: RowReader, moments: Moments) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -55,6 +58,67 @@ def leave_one_out(count: int, S: float, F: float, a: torch.Tensor, b: torch.Tens
     mean = (S - 2.0 * a + 1.0 - left) / pairs
     second = (F - 2.0 * b + 1.0 - left) / pairs
     return mean + z * (second - mean**2).clamp_min(0.0).sqrt()
+
+
+def without_each(
+    reader: RowReader, first: FirstPass, moments: Moments | None, rows: torch.Tensor, z: float
+) -> tuple[torch.Tensor, float, torch.Tensor]:
+    """(row numbers (m,), epsilon, epsilon without each (m,) float64), all from sums of the same precision.
+
+    moments: those of the first pass, or None where it holds the rows, and then all rows are meant. rows: (m,) numbers.
+    One more pass over `rows`; where all cosines are nearly equal one over all rows besides, both in float64.
+    """
+    if first.held is not None:
+        C = gram.cosines(first.held)
+        a, b = C.sum(1), C.square().sum(1)
+        S, F = float(a.sum()), float(b.sum())
+        return first.indices, _epsilon(first.count, S, F, z), leave_one_out(first.count, S, F, a, b, z)
+    assert moments is not None
+    if needs_care(moments, reader.dtype):
+        return _without_each_about(reader.replaced(dtype=torch.float64), first, moments.s / moments.count, rows, z)
+    S, F = float(moments.s @ moments.s), float(moments.G.flatten() @ moments.G.flatten())
+    indices, a, b = row_terms(reader.replaced(rows=rows), moments)
+    return indices, _epsilon(first.count, S, F, z), leave_one_out(first.count, S, F, a, b, z)
+
+
+def _epsilon(count: int, S: float, F: float, z: float) -> float:
+    pairs = count * (count - 1)
+    mean, second = (S - count) / pairs, (F - count) / pairs
+    return mean + z * math.sqrt(max(second - mean**2, 0.0))
+
+
+def _without_each_about(
+    reader: RowReader, first: FirstPass, centre: torch.Tensor, rows: torch.Tensor, z: float
+) -> tuple[torch.Tensor, float, torch.Tensor]:
+    """`without_each` from sums about the mean row m = `centre`, (d,), which keeps the digits of small differences.
+
+    As in `spread.about_mean`, c_ij = |m|^2 + D_ij with v_i = u_i - m, p_i = m.v_i, D_ij = p_i + p_j + v_i.v_j. Over
+    all j the D_ij of row i add up to n p_i + P + v_i.sigma and their squares to
+    n p_i^2 + m^T V m + v_i^T V v_i + 2 p_i P + 2 p_i v_i.sigma + 2 v_i.(V m), with sigma = sum v_j, V = sum v_j v_j^T,
+    P = m.sigma.
+    """
+    around = moments_about(reader.replaced(rows=first.indices), centre)
+    n, sigma, V = around.count, around.s, around.G
+    Vm, P = V @ centre, float(centre @ sigma)
+    own = 1.0 - float(centre @ centre)  # D_ii
+    indices, sums, squares = [], [], []
+    for block in reader.replaced(rows=rows).units():
+        v = block.units - centre
+        p, along = v @ centre, v @ sigma
+        indices.append(block.indices)
+        sums.append(n * p + P + along - own)
+        square = n * p * p + float(centre @ Vm) + ((v @ V) * v).sum(1) + 2.0 * p * (P + along) + 2.0 * (v @ Vm)
+        squares.append(square - own * own)
+    of_row, squares_of_row = torch.cat(sums), torch.cat(squares)
+    total = 2.0 * n * P + float(sigma @ sigma) - n * own
+    square_total = 2.0 * n * float(centre @ Vm) + 2.0 * P * P + 4.0 * float(Vm @ sigma)
+    square_total += float(V.flatten() @ V.flatten()) - n * own * own
+    pairs, left = n * (n - 1), (n - 1) * (n - 2)
+    mean, shifts = total / pairs, (total - 2.0 * of_row) / left
+    epsilon = mean + z * math.sqrt(max(square_total / pairs - mean * mean, 0.0))
+    without = shifts + z * ((square_total - 2.0 * squares_of_row) / left - shifts**2).clamp_min(0.0).sqrt()
+    level = float(centre @ centre)
+    return torch.cat(indices), level + epsilon, level + without
 
 
 def standard_error(without: torch.Tensor, count: int) -> float:

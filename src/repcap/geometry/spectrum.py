@@ -48,10 +48,13 @@ def participation_ratio(count: int, square: float) -> float:
     return count * count / square
 
 
-def spectrum(symmetric: torch.Tensor, count: int) -> Spectrum:
-    """All eigenvalues. symmetric: (d, d) G, or the (n, n) cosines, which have the same ones but zeros. O(d^3) time."""
+def spectrum(symmetric: torch.Tensor, count: int, dim: int) -> Spectrum:
+    """All min(n, d) eigenvalues of G, n = `count`, d = `dim`. O(min(n, d)^3) time.
+
+    symmetric: G itself, (d, d), or the cosines, (n, n), which have the same eigenvalues but for zeros.
+    """
     square = float(symmetric.flatten() @ symmetric.flatten())
-    values = torch.linalg.eigvalsh(symmetric.cpu()).flip(0)[:count].clamp_min(0.0).numpy()
+    values = torch.linalg.eigvalsh(symmetric.cpu()).flip(0)[: min(count, dim)].clamp_min(0.0).numpy()
     shares = values / values.sum()
     used = shares[shares > 0.0]
     entropy_rank = float(np.exp(-(used * np.log(used)).sum()))

@@ -78,6 +78,17 @@ def spread_of(reader: RowReader, label: str, z: float) -> Spread | None:
     return None if first.count < 2 else spread(reader, first, label, z)
 
 
+def moments_about(reader: RowReader, centre: torch.Tensor) -> Moments:
+    """Count, sum and outer products of v_i = u_i - `centre`, (d,) float64. One pass, O(n d^2) in float64.
+
+    reader: of float64 unit rows.
+    """
+    builder = MomentsBuilder(reader.dim, reader.device, torch.float64)
+    for block in reader.units():
+        builder.add((block.units - centre).to(reader.device))
+    return builder.result()
+
+
 def about_mean(reader: RowReader, centre: torch.Tensor) -> tuple[float, float]:
     """Mean and standard deviation from sums about `centre`, (d,) float64, the mean of the unit rows.
 
@@ -85,10 +96,7 @@ def about_mean(reader: RowReader, centre: torch.Tensor) -> tuple[float, float]:
     D and D^2 follows from n, sum_i v_i and sum_i v_i v_i^T. D is small where the rows lie close together, so squares
     of small numbers are added where the plain formula subtracts squares of numbers near 1. O(n d^2) in float64.
     """
-    builder = MomentsBuilder(reader.dim, reader.device, torch.float64)
-    for block in reader.units():
-        builder.add((block.units - centre).to(reader.device))
-    sums = builder.result()
+    sums = moments_about(reader, centre)
     n, sigma, V = sums.count, sums.s, sums.G
     p = float(centre @ sigma)  # sum_i p_i
     own = (2.0 * p + float(V.trace())) / n  # D_ii = 1 - |m|^2

@@ -209,7 +209,7 @@ def _sums(matrix: Matrix, z: float, device: str, influence: bool) -> _Sums:
     """epsilon, and of each row its length over the median and, for one pass more, its influence on epsilon."""
     import torch
 
-    from repcap.geometry.jackknife import leave_one_out, row_terms
+    from repcap.geometry.jackknife import without_each
     from repcap.geometry.passes import first_pass
     from repcap.geometry.reader import RowReader, check_matrix, default_block_rows
     from repcap.geometry.spread import spread
@@ -233,10 +233,8 @@ def _sums(matrix: Matrix, z: float, device: str, influence: bool) -> _Sums:
     length = (first.norms / first.norms.median()).numpy()
     if not influence:
         return _Sums(epsilon, first.indices.numpy(), None, length)
-    rows, a, b = row_terms(reader, moments)
-    squares = float(moments.s @ moments.s), float((moments.G * moments.G).sum())
-    without = leave_one_out(first.count, *squares, a, b, z)
-    return _Sums(epsilon, rows.numpy(), (epsilon - without).numpy(), length)
+    rows, whole, without = without_each(reader, first, moments, first.indices, z)
+    return _Sums(epsilon, rows.numpy(), (whole - without).numpy(), length)
 
 
 def _named(matrix: Matrix, row: int) -> str | None:
