@@ -44,6 +44,15 @@ class Pairs:
         return self.mean + z * self.std
 
 
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """Small products: waking threads for them takes longer than the products."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 @pytest.fixture(scope="session")
 def brute():
     """`brute(rows)`: the cosines of all pairs."""

@@ -176,11 +176,10 @@ def _from_sample(reader: RowReader, options: MeasureOptions, progress: _Progress
     """Some rows: an estimate with an interval."""
     assert options.rows is not None
     blocks = plan_blocks(reader.rows, options.rows, reader.matrix.contiguous, options.seed)
-    rows = torch.cat(blocks)
-    progress.expect(4 * len(rows))
+    progress.expect(4 * len(blocks.rows))
     kept = keep_rows(reader, blocks)
     found, _ = estimate(kept, blocks, options.z)
-    sampled = kept.replaced(rows=rows)
+    sampled = kept.replaced(rows=blocks.rows)
     first = first_pass(sampled, find_repeats=False)
     _need_two(first.count, first.dropped)
     moments = None if first.held is not None else first.moments()

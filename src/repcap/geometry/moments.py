@@ -135,7 +135,7 @@ class Moments:
         try:
             with np.load(path, allow_pickle=False) as stored:
                 return Moments.from_dict({name: stored[name] for name in stored.files})
-        except (OSError, ValueError, AttributeError, EOFError) as error:
+        except (OSError, ValueError, TypeError, EOFError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"cannot read moments from {os.fspath(path)}: {error}") from error

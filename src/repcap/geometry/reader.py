@@ -141,8 +141,10 @@ class RowReader:
             if span == len(indices):
                 return self.matrix.read(first, last + 1)
             if self.matrix.contiguous:
-                return torch.cat([self.matrix.read(start, stop) for start, stop in _runs(indices)])
-            if span <= 2 * len(indices):
+                runs = _runs(indices)
+                if 2 * len(runs) <= len(indices):
+                    return torch.cat([self.matrix.read(start, stop) for start, stop in runs])
+            elif span <= 2 * len(indices):
                 return self.matrix.read(first, last + 1)[indices - first]
             return self.matrix.take(indices.tolist())
 

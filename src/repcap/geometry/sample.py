@@ -1,9 +1,13 @@
 """A quick look: epsilon of the whole matrix from some of its rows, with an interval.
 
-Local files give independent rows. Where scattered rows are dear the sample is whole blocks of neighbouring rows.
-Neighbouring token ids are alike, so a block says less than as many independent rows, and pairs within a block are
-likelier in the sample than in the matrix. Both are taken into account: pairs between blocks and within blocks are
-averaged apart and weighted as in the whole matrix, and the interval comes from leaving out whole blocks.
+Local files give single rows. Where scattered rows are dear the sample is whole blocks of neighbouring rows. Neighbouring
+token ids are alike, so a block says less than as many single rows, and pairs within a block are likelier in the sample
+than in the matrix. Both are taken into account: pairs between blocks and within blocks are averaged apart and weighted
+as in the whole matrix, and the interval comes from leaving out whole blocks.
+
+The rows are cut into as many stretches as blocks are wanted, and one block is drawn at random from each. Token ids are
+sorted by frequency or by script, so this varies less than drawing anywhere, which is what the jackknife reckons with:
+the interval is on the wide side.
 """
 
 from __future__ import annotations
@@ -23,7 +27,8 @@ from repcap.matrix import Matrix
 
 CONFIDENCE = 0.95
 MIN_ROWS = 20
-_BLOCKS = 100
+_BLOCKS = 200
+_BLOCK_ROWS = 50
 _KEPT_BYTES = 256 << 20
 
 
@@ -33,7 +38,7 @@ class Estimate:
 
     rows: sampled rows with a direction. blocks: how many independent draws they make. block_rows: rows a block.
     population: rows sampled from. mean, std, epsilon: estimates for all rows.
-    se: standard error of epsilon. low, high: 95 % interval for epsilon of all rows.
+    se: standard error of epsilon, on the large side. low, high: 95 % interval for epsilon of all rows.
     """
 
     rows: int
@@ -52,10 +57,20 @@ class Estimate:
         return dataclasses.asdict(self)
 
 
-def plan_blocks(rows: torch.Tensor, wanted: int, contiguous: bool, seed: int) -> list[torch.Tensor]:
-    """Random blocks of `rows`, (n,) row numbers, without replacement: about `wanted` rows in all, sorted.
+@dataclasses.dataclass(frozen=True)
+class Blocks:
+    """Sampled rows. rows: (m,) row numbers, ascending. owner: (m,) number of each row's block. size: rows a block."""
 
-    contiguous: at least 100 blocks of neighbouring rows; else single rows.
+    rows: torch.Tensor
+    owner: torch.Tensor
+    count: int
+    size: int
+
+
+def plan_blocks(rows: torch.Tensor, wanted: int, contiguous: bool, seed: int) -> Blocks:
+    """About `wanted` of `rows`, (n,) row numbers: a random block from each of equal stretches, without replacement.
+
+    contiguous: at least 200 blocks of up to 50 neighbouring rows; else single rows.
 
     Raises
     ------
@@ -64,11 +79,22 @@ def plan_blocks(rows: torch.Tensor, wanted: int, contiguous: bool, seed: int) ->
     """
     if wanted < MIN_ROWS:
         raise InputError(f"--rows {wanted} is too few for an interval: sample at least {MIN_ROWS} rows")
-    size = max(1, wanted // _BLOCKS) if contiguous else 1
+    size = min(_BLOCK_ROWS, max(1, wanted // _BLOCKS)) if contiguous else 1
+    blocks = -(-len(rows) // size)
+    draws = min(blocks, max(2, wanted // size))
     generator = torch.Generator().manual_seed(seed)
-    blocks = rows.split(size)
-    order = torch.randperm(len(blocks), generator=generator)[: max(2, wanted // size)]
-    return [blocks[position] for position in sorted(order.tolist())]
+    stretch = torch.full((draws,), blocks // draws)
+    stretch[torch.randperm(draws, generator=generator)[: blocks % draws]] += 1  # the longer ones anywhere
+    within = (torch.rand(draws, generator=generator, dtype=torch.float64) * stretch).long()
+    return take_blocks(rows, stretch.cumsum(0) - stretch + within, size)
+
+
+def take_blocks(rows: torch.Tensor, chosen: torch.Tensor, size: int) -> Blocks:
+    """Blocks number `chosen`, ascending, of `rows` cut into blocks of `size`; the last block may be shorter."""
+    places = chosen[:, None] * size + torch.arange(size)  # (blocks, size)
+    owner = torch.arange(len(chosen))[:, None].expand_as(places)
+    inside = places < len(rows)
+    return Blocks(rows[places[inside]], owner[inside], len(chosen), size)
 
 
 @dataclasses.dataclass
@@ -82,7 +108,7 @@ class _BlockSums:
     b: torch.Tensor
 
 
-def estimate(reader: RowReader, blocks: list[torch.Tensor], z: float) -> tuple[Estimate, Moments]:
+def estimate(reader: RowReader, blocks: Blocks, z: float) -> tuple[Estimate, Moments]:
     """Estimate from sampled `blocks` of row numbers out of the `reader`'s rows; also the sample's moments.
 
     Two passes over the sample, O(m d^2) each. Memory O(d^2) and a few numbers a block: what leaving out block k needs
@@ -96,23 +122,21 @@ def estimate(reader: RowReader, blocks: list[torch.Tensor], z: float) -> tuple[E
     moments, sums = _first(reader, blocks)
     if moments.count < 2:
         raise VectorsError(f"{moments.count} of the sampled rows have a direction: at least two are needed")
-    sampled = reader.replaced(rows=torch.cat(blocks))
-    indices, a, b = row_terms(sampled, moments)
-    place = _owner(blocks)[torch.searchsorted(sampled.rows, indices)]
+    indices, a, b = row_terms(reader.replaced(rows=blocks.rows), moments)
+    place = blocks.owner[torch.searchsorted(blocks.rows, indices)]
     sums.a.index_add_(0, place, a)
     sums.b.index_add_(0, place, b)
-    size = max(map(len, blocks))
-    weight = _within_weight(reader.count, size)
+    weight = _within_weight(reader.count, blocks.size)
     mean, second = (float(value) for value in _combine(sums, moments, weight, leave_out=False))
     std = math.sqrt(max(second - mean**2, 0.0))
     means, seconds = _combine(sums, moments, weight, leave_out=True)
     without = means + z * (seconds - means**2).clamp_min(0.0).sqrt()
-    se = _block_error(without, 1.0 - len(sampled.rows) / reader.count)
-    value, half = mean + z * std, _t_quantile(len(blocks) - 1) * se
+    se = _block_error(without, 1.0 - len(blocks.rows) / reader.count)
+    value, half = mean + z * std, _t_quantile(blocks.count - 1) * se
     result = Estimate(
         rows=moments.count,
-        blocks=len(blocks),
-        block_rows=size,
+        blocks=blocks.count,
+        block_rows=blocks.size,
         population=reader.count,
         mean=mean,
         std=std,
@@ -124,39 +148,29 @@ def estimate(reader: RowReader, blocks: list[torch.Tensor], z: float) -> tuple[E
     return result, moments
 
 
-def _first(reader: RowReader, blocks: list[torch.Tensor]) -> tuple[Moments, _BlockSums]:
+def _first(reader: RowReader, blocks: Blocks) -> tuple[Moments, _BlockSums]:
     """First pass over the sample: moments, and per block its size, |s_k|^2 and |G_k|_F^2."""
     builder = MomentsBuilder(reader.dim, reader.device, reader.dtype)
-    sums = _BlockSums(*(torch.zeros(len(blocks), dtype=torch.float64) for _ in range(5)))
-    rows = torch.cat(blocks)
-    owner = _owner(blocks)
-    single = len(rows) == len(blocks)
-    for unit in reader.units(_pieces(blocks, reader.block_rows)):
+    sums = _BlockSums(*(torch.zeros(blocks.count, dtype=torch.float64) for _ in range(5)))
+    whole_blocks = max(1, reader.block_rows // blocks.size) * blocks.size
+    for unit in dataclasses.replace(reader, rows=blocks.rows, block_rows=whole_blocks).units():
         if not len(unit.indices):
             continue
         builder.add(unit.units.to(reader.device))
-        place = owner[torch.searchsorted(rows, unit.indices)]
-        if single:
-            sums.size[place] = sums.S[place] = sums.F[place] = 1.0
-            continue
-        for block in place.unique().tolist():
-            mine = unit.units[place == block].double()
-            sums.size[block] = len(mine)
-            sums.S[block] = mine.sum(0).square().sum()
-            sums.F[block] = (mine @ mine.T).square().sum()
+        place = blocks.owner[torch.searchsorted(blocks.rows, unit.indices)]
+        _add_blocks(sums, unit.units, place)
     return builder.result(), sums
 
 
-def _owner(blocks: list[torch.Tensor]) -> torch.Tensor:
-    """(m,) block number of each sampled row."""
-    return torch.repeat_interleave(torch.arange(len(blocks)), torch.tensor([len(block) for block in blocks]))
-
-
-def _pieces(blocks: list[torch.Tensor], block_rows: int) -> list[torch.Tensor]:
-    """Whole blocks joined to about `block_rows` rows where that makes one read of them, else block by block."""
-    if len(blocks[0]) > 1:
-        return blocks
-    return list(torch.cat(blocks).split(block_rows))
+def _add_blocks(sums: _BlockSums, units: torch.Tensor, place: torch.Tensor) -> None:
+    """Size, |s_k|^2 and |G_k|_F^2 of the blocks to which (m, d) `units` belong; each block is wholly among them."""
+    names, local, sizes = place.unique_consecutive(return_inverse=True, return_counts=True)
+    start = sizes.cumsum(0) - sizes
+    padded = units.new_zeros((len(names), int(sizes.max()), units.shape[1]))  # (blocks, rows, d), short ones with 0
+    padded[local, torch.arange(len(units)) - start[local]] = units
+    sums.size[names] = sizes.double()
+    sums.S[names] = padded.sum(1).double().square().sum(1)
+    sums.F[names] = torch.bmm(padded, padded.transpose(1, 2)).double().square().sum((1, 2))
 
 
 def _within_weight(population: int, size: int) -> float:
@@ -211,23 +225,24 @@ class _Kept(Matrix):
     """Rows of another matrix that were read once and stay in memory, under their own row numbers."""
 
     def __init__(self, matrix: Matrix, rows: torch.Tensor, stored: torch.Tensor) -> None:
-        self.info, self.tokens, self.contiguous = matrix.info, matrix.tokens, matrix.contiguous
+        self.info, self.tokens = matrix.info, matrix.tokens
+        self.contiguous = True  # there is nothing between the sampled rows: read no gaps
         self._rows, self._stored = rows, stored
 
     def read(self, start: int, stop: int) -> torch.Tensor:
-        first = int(torch.searchsorted(self._rows, start))
-        return self._stored[first : first + stop - start]
+        return self.take(range(start, stop))
 
     def take(self, indices: Sequence[int]) -> torch.Tensor:
-        return self._stored[torch.searchsorted(self._rows, torch.tensor(indices))]
+        wanted = torch.tensor(indices)
+        return self._stored[torch.searchsorted(self._rows, wanted)]
 
 
-def keep_rows(reader: RowReader, blocks: list[torch.Tensor]) -> RowReader:
+def keep_rows(reader: RowReader, blocks: Blocks) -> RowReader:
     """The same reader with the sampled rows in memory (stored dtype), or as it is if they take more than 256 MiB.
 
     A sample is read twice or more; a remote matrix should send it once.
     """
-    if 4 * reader.dim * sum(map(len, blocks)) > _KEPT_BYTES:
+    if 4 * reader.dim * len(blocks.rows) > _KEPT_BYTES:
         return reader
-    stored = torch.cat([block for _, block in reader.stored(_pieces(blocks, reader.block_rows))])
-    return dataclasses.replace(reader, matrix=_Kept(reader.matrix, torch.cat(blocks), stored))
+    stored = torch.cat([block for _, block in reader.replaced(rows=blocks.rows).stored()])
+    return dataclasses.replace(reader, matrix=_Kept(reader.matrix, blocks.rows, stored))
