@@ -94,7 +94,8 @@ class CyclicGroup:
 class AffineGroup:
     """x -> u x + t on the coordinates of R^p, p prime, u in the multipliers of order s.
 
-    `long` orbits of p s lines, `short` ones of p lines whose representatives the multipliers fix: k = p (s long + short).
+    `long` orbits of p s lines, `short` ones of p lines, whose representatives the multipliers fix;
+    k = p (s long + short).
     """
 
     p: int

@@ -21,8 +21,8 @@ class BestRows:
     costs far less than the pass that found it.
     """
 
-    def __init__(self, k: int, d: int, device: torch.device) -> None:
-        self.shape = (k, d)
+    def __init__(self, k: int, d: int, device: torch.device, dtype: torch.dtype = torch.float32) -> None:
+        self.shape, self._dtype = (k, d), dtype
         self.coherence = math.inf
         self._rows: torch.Tensor | None = None
         self._file: IO[bytes] | None = None
@@ -46,10 +46,11 @@ class BestRows:
         return True
 
     def rows(self) -> torch.Tensor:
-        """The rows kept, (k, d) float32 on the cpu."""
+        """The rows kept, (k, d) on the cpu."""
         if self._file is not None:
             self._file.seek(0)
-            read = np.fromfile(self._file, dtype=np.float32, count=self.shape[0] * self.shape[1])
+            kind = np.float64 if self._dtype == torch.float64 else np.float32
+            read = np.fromfile(self._file, dtype=kind, count=self.shape[0] * self.shape[1])
             return torch.from_numpy(read).view(self.shape)
         if self._rows is None:
             raise RuntimeError("no rows were offered yet")

@@ -9,7 +9,9 @@ from itertools import combinations, product
 import numpy as np
 import numpy.typing as npt
 
-from repcap.packing.lines import Array, Table
+from repcap.errors import InputError
+from repcap.packing.galois import field, prime_power
+from repcap.packing.lines import Array
 
 Ints = npt.NDArray[np.int64]
 
@@ -35,6 +37,33 @@ def from_signs(signs: Array, angle: float, d: int) -> Array:
 def simplex(d: int) -> Array:
     """d + 1 lines in R^d at 1/d: the corners of a regular simplex."""
     return in_subspace(np.eye(d + 1) - 1.0 / (d + 1), np.ones((1, d + 1)))
+
+
+def polygon_lines(k: int) -> Array:
+    """k lines in the plane at equal angles pi/k: coherence cos(pi/k)."""
+    angles = np.pi * np.arange(k) / k
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def cube() -> Array:
+    """The 3 axes of a cube, then its 4 diagonals: 7 lines in R^3 at 1/sqrt(3)."""
+    return np.concatenate([np.eye(3), [[1.0, 1, 1], [1, 1, -1], [1, -1, 1], [1, -1, -1]]])
+
+
+def conference_lines(q: int) -> Array:
+    """q + 1 lines in R^((q+1)/2) at 1/sqrt(q) from Paley's symmetric conference matrix, q = 1 mod 4 a prime power."""
+    power = prime_power(q)
+    if power is None or q % 4 != 1:
+        raise InputError(f"conference lines need a prime power q = 1 mod 4, got q = {q}")
+    f = field(*power)
+    square = np.full(q, -1.0)
+    square[f.power(f.elements(), 2)] = 1.0
+    square[0] = 0.0
+    signs = np.ones((q + 1, q + 1))
+    negative = f.mul(f.elements(), f.minus_one())
+    signs[1:, 1:] = square[f.add(f.elements()[:, None], negative[None, :])]
+    signs[0, 0] = 0.0
+    return from_signs(signs, q**-0.5, (q + 1) // 2)
 
 
 def icosahedron() -> Array:
@@ -148,6 +177,20 @@ def leech_section() -> Array:
     return in_subspace(half(np.round(offset * 2)), pole[None])
 
 
+def leech_subsection() -> Array:
+    """1408 lines in R^22 at 1/3: those of the 2300 that are orthogonal to one of them."""
+    lines = leech_section()
+    pole = lines[-1]
+    return in_subspace(lines[np.abs(lines @ pole) < 1e-9], pole[None])
+
+
+def laminated() -> Array:
+    """46575 lines in R^23 at 1/2: the shortest Leech vectors orthogonal to one of them."""
+    vectors = leech()
+    pole = vectors[-1]
+    return in_subspace(vectors[np.abs(vectors @ pole) < 1e-9], pole[None])
+
+
 def witt_lines() -> Array:
     """276 lines in R^23 at 1/5: points and blocks of the Witt design S(4, 7, 23) as the vertices of a two-graph."""
     code = golay()
@@ -161,7 +204,7 @@ def witt_lines() -> Array:
     return from_signs(signs, 1 / 5, 23)
 
 
-EXACT: dict[tuple[int, int], tuple[str, float, Callable[[], Array]]] = {
+SPORADIC: dict[tuple[int, int], tuple[str, float, Callable[[], Array]]] = {
     (6, 3): ("icosahedron", 1 / np.sqrt(5), icosahedron),
     (10, 5): ("Petersen lines", 1 / 3, petersen),
     (16, 6): ("Clebsch lines", 1 / 3, clebsch),
@@ -172,13 +215,11 @@ EXACT: dict[tuple[int, int], tuple[str, float, Callable[[], Array]]] = {
     (36, 6): ("root system E6", 1 / 2, roots_e6),
     (63, 7): ("root system E7", 1 / 2, roots_e7),
     (120, 8): ("root system E8", 1 / 2, roots_e8),
+    (4, 3): ("diagonals of the cube", 1 / 3, lambda: cube()[3:]),
+    (7, 3): ("axes and diagonals of the cube", 1 / np.sqrt(3), cube),
+    (1408, 22): ("Leech section", 1 / 3, leech_subsection),
     (2300, 23): ("Leech section", 1 / 3, leech_section),
+    (46575, 23): ("laminated lattice", 1 / 2, laminated),
     (98280, 24): ("Leech lattice", 1 / 2, leech),
 }
-"""(k, d) -> name, coherence, vectors. All but (10, 5) attain a proven lower bound on coherence (Levenshtein)."""
-
-
-def exact_lines(k: int, d: int) -> Table:
-    """The set of exactly k lines in R^d that is in `EXACT`."""
-    name, claimed, build = EXACT[k, d]
-    return Table(name, build(), float(claimed))
+"""(k, d) -> name, coherence, vectors. The coherences are exact; most attain a proven lower bound (Levenshtein)."""

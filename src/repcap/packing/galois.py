@@ -122,6 +122,10 @@ class Field:
         base = np.asarray(a, dtype=np.int64)
         return np.where(base == 0, 0, self._exp[self._log[base] * (n % (self.q - 1)) % (self.q - 1)])
 
+    def minus_one(self) -> int:
+        """The element -1."""
+        return 1 if self.p == 2 else int(self._exp[(self.q - 1) // 2])
+
     def trace(self, a: npt.ArrayLike) -> Elements:
         """Tr(a) = a + a^p + ... + a^(p^(m-1)), an integer 0..p-1, from a table of all q traces."""
         if self._trace is None:

@@ -229,11 +229,11 @@ class ExponentialLines(Lines):
 class DirectSum(Lines):
     """Sets in orthogonal blocks of coordinates, one after another, then zeros: R^d1 + R^d2 + ... inside R^d."""
 
-    def __init__(self, parts: Sequence[Lines], d: int) -> None:
+    def __init__(self, parts: Sequence[Lines], d: int, name: str | None = None) -> None:
         if sum(part.dim for part in parts) > d:
             raise InputError(f"the parts need {sum(part.dim for part in parts)} coordinates, R^{d} has {d}")
         self._parts = list(parts)
-        name = " + ".join(f"{part.name} in R^{part.dim}" for part in parts)
+        name = name or " + ".join(f"{part.name} in R^{part.dim}" for part in parts)
         claimed, exact = max(part.claimed for part in parts), all(part.exact for part in parts)
         super().__init__(name, sum(part.count for part in parts), d, claimed, exact)
 

@@ -9,14 +9,16 @@ carries the rows along. docs/packing.md says what else was tried.
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
 from repcap.errors import InputError
 from repcap.packing.best import BestRows
-from repcap.packing.gradient import BlockPass
+from repcap.packing.gradient import WORKING, BlockPass
 from repcap.packing.symmetry import TRIVIAL, Cyclic
 
 UPDATE_ROWS = 4096
@@ -84,15 +86,16 @@ class Descent:
         device: torch.device,
         schedule: Schedule | None = None,
         symmetry: Cyclic = TRIVIAL,
+        precision: str = "float32",
     ) -> None:
         count, d = start.shape
         self.symmetry = symmetry
         self.schedule = schedule or Schedule()
-        self.rows = torch.nn.functional.normalize(start.to(device=device, dtype=torch.float32), dim=1)
+        self.rows = torch.nn.functional.normalize(start.to(device=device, dtype=WORKING[precision]), dim=1)
         self.velocity = torch.zeros_like(self.rows)
         self.gradient = torch.empty_like(self.rows)
-        self.block_pass = BlockPass(count, device, symmetry)
-        self.best = BestRows(count, d, device)
+        self.block_pass = BlockPass(count, device, symmetry, precision=precision)
+        self.best = BestRows(count, d, device, WORKING[precision])
         self.step_count = 0
         self.elapsed = 0.0
         self.maximum = 1.0
@@ -116,7 +119,7 @@ class Descent:
 
     def _update(self, length: float) -> None:
         momentum = self.schedule.momentum
-        weights = self.block_pass.weights.clamp_(min=torch.finfo(torch.float32).tiny)
+        weights = self.block_pass.weights.clamp_(min=torch.finfo(self.rows.dtype).tiny)
         for first in range(0, self.rows.shape[0], UPDATE_ROWS):
             part = slice(first, first + UPDATE_ROWS)
             y, v, g = self.rows[part], self.velocity[part], self.gradient[part]
@@ -131,6 +134,29 @@ class Descent:
     def lines(self) -> torch.Tensor:
         """All k lines of the best rows so far, (k, d) float32 on the cpu."""
         return torch.nn.functional.normalize(self.symmetry.expand(self.best.rows()), dim=1)
+
+    def state(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+        """What `restore` needs: tensors, and numbers that survive JSON."""
+        tensors = {"rows": self.rows, "velocity": self.velocity}
+        if math.isfinite(self.best.coherence):
+            tensors["best"] = self.best.rows()
+        numbers = {
+            "step": self.step_count,
+            "elapsed": self.elapsed,
+            "maximum": self.maximum,
+            "best": self.best.coherence,
+            "symmetry": dataclasses.asdict(self.symmetry),
+        }
+        return tensors, numbers
+
+    def restore(self, tensors: dict[str, torch.Tensor], numbers: dict[str, Any]) -> None:
+        """Go on from a `state` of a descent of the same size and symmetry."""
+        self.rows.copy_(tensors["rows"])
+        self.velocity.copy_(tensors["velocity"])
+        if "best" in tensors:
+            self.best.offer(float(numbers["best"]), tensors["best"].to(self.rows.device))
+        self.step_count, self.elapsed = int(numbers["step"]), float(numbers["elapsed"])
+        self.maximum, self._measured = float(numbers["maximum"]), self.step_count > 0
 
     def finish(self) -> None:
         """Measure the rows that the last update left, which may be the best."""

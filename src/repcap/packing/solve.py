@@ -11,9 +11,43 @@ import torch
 
 from repcap.errors import InputError
 from repcap.numerics import resolve_device
+from repcap.packing.checkpoint import Checkpoint
 from repcap.packing.coherence import coherence
-from repcap.packing.optimise import Budget, Descent
+from repcap.packing.gradient import WORKING
+from repcap.packing.optimise import Budget
 from repcap.packing.result import Packing, PackProgress, ProgressHook
+from repcap.packing.search import Found, Search, SearchOptions, generator_for, polished, random_start
+from repcap.packing.symmetry import automatic_order
+
+METHODS = ("optimise", "random", "adam-pnorm")
+CONSTRUCTED_ENTRIES = 1 << 28
+"""k d up to which a construction is made in memory to stand beside the search (2 GB of float64)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Task:
+    """The arguments of one call of `pack`, checked."""
+
+    k: int
+    d: int
+    seed: int
+    restarts: int
+    precision: str
+    symmetry: int | None
+    init: str
+    trials: int
+    multiplier: int
+    budget: Budget
+    device: torch.device
+    keep_on_interrupt: bool
+    bound: float
+    on_progress: ProgressHook | None
+    began: float
+
+    def report(self, step: int, fraction: float, now: float, best: float) -> None:
+        if self.on_progress is not None:
+            seconds = time.perf_counter() - self.began
+            self.on_progress(PackProgress(step, self.budget.steps, fraction, now, best, self.bound, seconds))
 
 
 def check_size(k: int, d: int) -> None:
@@ -32,12 +66,6 @@ def lower_bound(k: int, d: int) -> tuple[float, str]:
     return float(bound.value), str(bound.name)
 
 
-def random_start(k: int, d: int, seed: int, restart: int = 0) -> torch.Tensor:
-    """k random directions (k, d), float32, the same on every device."""
-    generator = torch.Generator().manual_seed(seed + 1_000_003 * restart)
-    return torch.nn.functional.normalize(torch.randn(k, d, generator=generator), dim=1)
-
-
 def pack(
     k: int,
     d: int,
@@ -51,45 +79,200 @@ def pack(
     device: str = "auto",
     precision: str = "float32",
     method: str = "optimise",
+    symmetry: int | str = "auto",
     constructions: bool = True,
+    trials: int = 100,
+    multiplier: int = 60,
     on_progress: ProgressHook | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    keep_on_interrupt: bool = False,
 ) -> Packing:
-    """k unit vectors in R^d with small coherence (thin path: the optimiser alone)."""
+    """k unit vectors in R^d with small coherence: the best of a search and of the explicit constructions.
+
+    Parameters
+    ----------
+    steps, seconds
+        Budget of each restart; either may be None. The path of the search is spread over it.
+    restarts
+        Independent starts; for k <= 512 they run together, with and without symmetry.
+    target
+        Stop as soon as a coherence at or below this is reached.
+    init
+        `random`, `construction` (the best explicit set, slightly disturbed) or the path of a file of vectors.
+    precision
+        `float32`, `float64`, or `bfloat16` (weighted sums alone). The final coherence is float64 in any case.
+    method
+        `optimise`; `random`: the best of `trials` draws; `adam-pnorm`: the published loop with exponent
+        min(int(multiplier / ln d), 20).
+    symmetry
+        Order g of the rotation that the packing is invariant under: 1 none, g must divide k; `auto` takes the largest
+        g <= 20 that leaves 100 orbits. A search of order g costs 1/g.
+    constructions
+        Whether the answer may be an explicit construction (or a subset of one) if that is better.
+    checkpoint
+        File that the search writes its state to every 30 s and starts from if it exists; removed at the end.
+    keep_on_interrupt
+        Whether Ctrl-C returns the best so far (`interrupted` is set) instead of raising KeyboardInterrupt.
+
+    Time 3 k^2 d / g flops a step. Memory 3 k d numbers and the blocks; never k x k (but for `adam-pnorm`, k <= 2000
+    where a polish is tried, and batches of small starts).
+
+    Raises
+    ------
+    InputError
+        if an argument is out of range, or a file cannot be used.
+    """
     check_size(k, d)
-    began = time.perf_counter()
     bound, bound_name = lower_bound(k, d)
-    budget = Budget(steps, seconds, target)
-    where = resolve_device(device)
-    best: torch.Tensor | None = None
-    best_value, total = 2.0, 0
-    for restart in range(restarts):
-        descent = Descent(random_start(k, d, seed, restart), where)
-
-        def each(state: Descent, fraction: float) -> None:
-            if on_progress is not None:
-                on_progress(
-                    PackProgress(
-                        state.step_count,
-                        steps,
-                        fraction,
-                        state.maximum,
-                        state.best.coherence,
-                        bound,
-                        time.perf_counter() - began,
-                    )
-                )
-
-        descent.run(budget, each)
-        total += descent.step_count
-        if descent.best.coherence < best_value:
-            best_value, best = descent.best.coherence, descent.best.rows()
-    assert best is not None
-    value = coherence(best).value
-    options: dict[str, Any] = {"steps": steps, "restarts": restarts, "init": init, "precision": precision}
+    task = _Task(
+        k, d, seed, restarts, _one_of("precision", precision, tuple(WORKING)), _order(symmetry, k), init, trials,
+        multiplier, Budget(steps, seconds, target), resolve_device(device), keep_on_interrupt, bound, on_progress,
+        time.perf_counter(),
+    )  # fmt: skip
+    _check(task)
+    details: dict[str, Any] = {}
+    built = _construct(k, d) if constructions else None
+    found = _found(_one_of("method", method, METHODS), task, checkpoint, details, built)
+    optimised = coherence(found.rows, device=task.device).value if found is not None else None
+    constructed = coherence(built[0]).value if built is not None else None
+    if built is not None and (optimised is None or (constructed is not None and constructed <= optimised)):
+        vectors, value, label = built[0], constructed, f"construction: {built[1]}"
+    else:
+        assert found is not None
+        vectors, value, label = found.rows, optimised, found.label
+    assert value is not None
+    options = {
+        "steps": steps, "seconds": seconds, "restarts": restarts, "target": target, "init": init, "method": method,
+        "precision": precision, "symmetry": symmetry, "constructions": constructions, "device": task.device.type,
+    }  # fmt: skip
     return Packing(
-        k, d, seed, value, bound, bound_name, time.perf_counter() - began, total, method, best, value, None, options
-    )
+        k, d, seed, value, bound, bound_name, time.perf_counter() - task.began, found.steps if found else 0, label,
+        vectors, optimised, constructed, options, found.interrupted if found else False, details,
+    )  # fmt: skip
 
 
-__all__ = ["Packing", "dataclasses", "pack"]
+def _one_of(what: str, given: str, allowed: tuple[str, ...]) -> str:
+    if given not in allowed:
+        raise InputError(f"unknown {what} {given!r}: use {', '.join(allowed)}")
+    return given
+
+
+def _order(symmetry: int | str, k: int) -> int | None:
+    if symmetry == "auto":
+        return None
+    try:
+        order = int(symmetry)
+    except ValueError as error:
+        raise InputError(f"symmetry must be auto or a whole number, got {symmetry!r}") from error
+    if order < 1 or k % order:
+        raise InputError(f"a rotation of order {order} needs k to be a multiple of it, got k = {k}; use 1 or auto")
+    return order
+
+
+def _check(task: _Task) -> None:
+    if task.restarts < 1:
+        raise InputError(f"restarts must be at least 1, got {task.restarts}")
+    if task.trials < 1:
+        raise InputError(f"trials must be at least 1, got {task.trials}")
+    if task.precision == "float64" and task.device.type == "mps":
+        raise InputError("mps has no float64: use --precision float32 or --device cpu")
+    if task.seed < 0:
+        raise InputError(f"the seed must not be negative, got {task.seed}")
+
+
+def _construct(k: int, d: int) -> tuple[torch.Tensor, str] | None:
+    """Vectors and name of the best explicit set, or None where none is built (or it would not fit into memory)."""
+    from repcap.packing.constructions import best_lines
+
+    if k * d > CONSTRUCTED_ENTRIES:
+        return None
+    lines = best_lines(k, d)
+    return None if lines is None else (lines.read(0, k), lines.name)
+
+
+def _found(
+    method: str,
+    task: _Task,
+    checkpoint: str | os.PathLike[str] | None,
+    details: dict[str, Any],
+    built: tuple[torch.Tensor, str] | None,
+) -> Found | None:
+    if method == "random":
+        return _random(task, details)
+    if method == "adam-pnorm":
+        return _adam(task, details)
+    if task.k <= task.d and built is not None:
+        return None  # an orthonormal set: nothing is left to search for
+    return _optimise(task, checkpoint, built, details)
+
+
+def _optimise(
+    task: _Task,
+    checkpoint: str | os.PathLike[str] | None,
+    built: tuple[torch.Tensor, str] | None,
+    details: dict[str, Any],
+) -> Found:
+    start = _start(task, built)
+    options = SearchOptions(task.k, task.d, task.seed, task.restarts, task.precision, task.symmetry, task.bound)
+    saver = None
+    if checkpoint is not None:
+        budget = {"steps": task.budget.steps, "seconds": task.budget.seconds, "init": task.init}
+        saver = Checkpoint(checkpoint, {**dataclasses.asdict(options), **budget})
+    search = Search(options, task.budget, task.device, start, saver, task.report, task.keep_on_interrupt)
+    found = search.run()
+    if start is None:
+        details["symmetry_order"] = automatic_order(task.k, task.d) if task.symmetry is None else task.symmetry
+    details["search_seconds"] = found.seconds
+    if saver is not None:
+        saver.write(search.snapshot()) if found.interrupted else saver.remove()
+    return found
+
+
+def _start(task: _Task, built: tuple[torch.Tensor, str] | None) -> torch.Tensor | None:
+    """The rows to start from, or None for random ones."""
+    if task.init == "random":
+        return None
+    if task.init == "construction":
+        made = built or _construct(task.k, task.d)
+        if made is None:
+            raise InputError(f"no construction of {task.k} lines in R^{task.d} is built here; use --init random")
+        return made[0].to(torch.float32)
+    from repcap.packing.coherence import unit_rows
+    from repcap.packing.files import open_vectors
+
+    matrix, _ = open_vectors(task.init)
+    if matrix.dim != task.d or matrix.count < task.k:
+        raise InputError(
+            f"{task.init} holds {matrix.count} vectors of R^{matrix.dim}; a start needs at least {task.k} of R^{task.d}"
+        )
+    return unit_rows(matrix.read(0, task.k)).to(torch.float32)
+
+
+def _random(task: _Task, details: dict[str, Any]) -> Found:
+    from repcap.laws.existence import random_coherence
+    from repcap.packing.random_lines import random_lines
+
+    def hook(done: int, total: int) -> None:
+        task.report(done, done / total, 1.0, 1.0)
+
+    result = random_lines(task.k, task.d, task.trials, task.seed, task.device, hook)
+    ordered = sorted(result.draws)
+    details["trials"] = task.trials
+    details["median_draw"] = ordered[len(ordered) // 2]
+    details["predicted"] = float(random_coherence(task.k, task.d, trials=task.trials))
+    seconds = time.perf_counter() - task.began
+    return Found(result.rows, min(result.draws), f"random, best of {task.trials}", 0, seconds)
+
+
+def _adam(task: _Task, details: dict[str, Any]) -> Found:
+    from repcap.packing.adam_pnorm import adam_pnorm
+
+    start = _start(task, None)
+    if start is None:
+        start = random_start(task.k, task.d, generator_for(task.seed, 0))
+    result = adam_pnorm(start.to(task.device), task.budget, task.multiplier, each=task.report)
+    details["exponent"], details["multiplier"] = result.p, task.multiplier
+    return Found(result.rows.cpu(), result.coherence, f"adam-pnorm p={result.p}", result.steps, result.seconds)
+
+
+__all__ = ["check_size", "lower_bound", "pack", "polished"]

@@ -53,29 +53,42 @@ class Cyclic:
 TRIVIAL = Cyclic(1, ())
 
 
-def random_cyclic(order: int, d: int, generator: torch.Generator) -> Cyclic:
+def random_cyclic(order: int, d: int, generator: torch.Generator, spread: int = 0) -> Cyclic:
     """A rotation of R^d of this order with balanced random frequencies.
 
-    The irreducible representations of the group are dealt like shuffled decks of cards: trivial (1 coordinate), sign
-    (1, even orders), and the planes 1 .. (order - 1)/2, until d coordinates are filled.
+    Every irreducible representation of the group gets its share d / order of coordinates (twice that for a plane), as
+    nearly as parity allows; which of them get the rest is random. spread: by how many steps of 2 the share of the
+    one-dimensional ones may differ at random, for searches that try many.
     """
     if order == 1:
         return TRIVIAL
 
-    def coin() -> bool:
-        return bool(torch.rand(1, generator=generator).item() < 0.5)
+    def below(n: int) -> int:
+        return int(torch.randint(n, (1,), generator=generator).item())
 
-    if order % 2 == 0 and d % 2 == 0 and coin():
-        deck: list[float] = [j + 0.5 for j in range(order // 2)]
-    else:
-        deck = [float(j) for j in range(1, (order - 1) // 2 + 1)]
-        # Two one-dimensional cards make a plane: on average each is dealt half as often as a plane's card.
-        deck += [extra for extra in ([0.0, order / 2] if order % 2 == 0 else [0.0]) if coin()]
-    deck = deck or [0.0, order / 2]
-    dealt: list[float] = []
-    while len(dealt) < d // 2:
-        dealt += [deck[i] for i in torch.randperm(len(deck), generator=generator).tolist()]
-    return Cyclic(order, tuple(dealt[: d // 2]), order / 2 if order % 2 == 0 and coin() else 0.0)
+    even = order % 2 == 0
+    if even and d % 2 == 0 and below(2):
+        return Cyclic(order, tuple(_deal([j + 0.5 for j in range(order // 2)], d // 2, generator)))
+    last, fixed = 0.0, []
+    rest = d - d % 2
+    if d % 2:
+        last = order / 2 if even and below(2) else 0.0
+    for single in [0.0, order / 2] if even else [0.0]:
+        # An odd last coordinate is part of one of the two shares.
+        share = d / order - (1 if d % 2 and single == last else 0)
+        planes = round(share / 2) + (below(2 * spread + 1) - spread)
+        fixed += [single] * min(max(planes, 0), rest // 2 - len(fixed))
+    types = [float(j) for j in range(1, (order - 1) // 2 + 1)]
+    if not types:
+        types = [0.0, order / 2]
+    return Cyclic(order, tuple(fixed + _deal(types, rest // 2 - len(fixed), generator)), last)
+
+
+def _deal(types: list[float], count: int, generator: torch.Generator) -> list[float]:
+    """`count` frequencies with each type as often as the others, up to one; who gets the rest is random."""
+    dealt = types * (count // len(types))
+    extra = torch.randperm(len(types), generator=generator).tolist()[: count % len(types)]
+    return dealt + [types[i] for i in extra]
 
 
 def automatic_order(k: int, d: int) -> int:
