@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -24,7 +26,7 @@ def test_parts_add_up_to_the_whole(n, d, cuts, seed, brute):
     units = unit_rows(n, d, seed % 2**31)
     edges = [0, *sorted(min(cut, n) for cut in cuts), n]
     total = Moments.empty(d)
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in itertools.pairwise(edges):
         total = total + Moments.of(units[start:stop])
     truth = brute(units)
     assert total.count == n

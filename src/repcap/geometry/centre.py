@@ -54,8 +54,8 @@ def leading(first: FirstPass, m: int) -> torch.Tensor:
         raise InputError(f"--remove-top {m} leaves nothing of {first.count} rows in {dim} dimensions: take fewer")
     if first.held is None:
         return top_directions(first.moments().G, m)
-    directions = torch.linalg.svd(first.held, full_matrices=False)[2][:m]  # (min(m, n), d)
-    return directions.T
+    right: torch.Tensor = torch.linalg.svd(first.held, full_matrices=False)[2]  # (n, d)
+    return right[:m].T
 
 
 def centred_reader(reader: RowReader, first: FirstPass) -> RowReader:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import torch
 
@@ -95,7 +96,8 @@ def removed(subject: Subject, centred: bool, top: int) -> tuple[list[Spread], li
     One exact pass over all rows each; both together take two. Also what is left of nothing, in words.
     """
     reader, first, z = subject.reader, subject.first, subject.z
-    variants, notes = [], []
+    variants: list[Spread | None] = []
+    notes = []
     if centred:
         centred_rows = centre.centred_reader(reader, first)
         again = first_pass(centred_rows, find_repeats=False)
@@ -117,7 +119,7 @@ def common_direction(subject: Subject, whole: Spread, known: list[Spread], share
     """
     rows = subject.rows(forced=False)
     sampled = len(rows) < subject.first.count
-    changes = {
+    changes: dict[str, Callable[[], RowReader]] = {
         "centred": lambda: centre.centred_reader(subject.reader, subject.first),
         "top 1": lambda: centre.without_top(subject.reader, subject.first, 1),
     }

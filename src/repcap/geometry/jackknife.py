@@ -42,7 +42,7 @@ def row_terms(reader: RowReader, moments: Moments) -> tuple[torch.Tensor, torch.
 def _upper(G: torch.Tensor, reader: RowReader) -> tuple[torch.Tensor, int]:
     """G with its blocks below the diagonal blocks doubled: u^T G u needs only those, and the diagonal blocks once."""
     panel = max(64, min(512, -(-reader.dim // 8)))
-    weights = G.to(reader.dtype).clone()
+    weights = G.to(reader.dtype, copy=True)
     for first in range(0, reader.dim, panel):
         weights[first + panel :, first : first + panel] *= 2.0
     return weights.to(reader.device), panel

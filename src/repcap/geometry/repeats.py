@@ -60,4 +60,4 @@ class RepeatFinder:
 
 
 def _digest(row: np.ndarray) -> bytes:
-    return hashlib.blake2b(row, digest_size=16).digest()
+    return hashlib.blake2b(row.data, digest_size=16).digest()

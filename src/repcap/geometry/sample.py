@@ -1,9 +1,9 @@
 """A quick look: epsilon of the whole matrix from some of its rows, with an interval.
 
-Local files give single rows. Where scattered rows are dear the sample is whole blocks of neighbouring rows. Neighbouring
-token ids are alike, so a block says less than as many single rows, and pairs within a block are likelier in the sample
-than in the matrix. Both are taken into account: pairs between blocks and within blocks are averaged apart and weighted
-as in the whole matrix, and the interval comes from leaving out whole blocks.
+Local files give single rows. Where scattered rows are dear the sample is whole blocks of neighbouring rows.
+Neighbouring token ids are alike, so a block says less than as many single rows, and pairs within a block are likelier
+in the sample than in the matrix. Both are taken into account: pairs between blocks and within blocks are averaged apart
+and weighted as in the whole matrix, and the interval comes from leaving out whole blocks.
 
 The rows are cut into as many stretches as blocks are wanted, and one block is drawn at random from each. Token ids are
 sorted by frequency or by script, so this varies less than drawing anywhere, which is what the jackknife reckons with:

@@ -72,7 +72,8 @@ def leading_spectrum(G: torch.Tensor, count: int, m: int) -> Spectrum:
 def top_directions(G: torch.Tensor, m: int) -> torch.Tensor:
     """(d, m) float64, orthonormal: eigenvectors of (d, d) G with the m largest eigenvalues, m <= d."""
     if G.shape[0] <= EXACT_DIM or m > G.shape[0] // 10:
-        return torch.linalg.eigh(G)[1][:, -m:].flip(1)
+        vectors: torch.Tensor = torch.linalg.eigh(G)[1]
+        return vectors[:, -m:].flip(1)
     return torch.from_numpy(np.ascontiguousarray(_lanczos(G, m)[1][:, ::-1]))
 
 
