@@ -128,7 +128,7 @@ def _table(results: list[Any]) -> Table:
             f"{record['lower_bound']:.6f}",
             f"{record['coherence'] / record['lower_bound']:.3f}" if record["lower_bound"] else "",
             f"{record['seconds']:.1f}",
-            record["method"],
+            record["method"].replace("cyclic of order ", "cyclic "),
         )
     if len(ordered) > SHOWN:
         table.caption = f"... and {len(ordered) - SHOWN} more: repcap results list --kind pack"

@@ -28,6 +28,8 @@ OPTIONS: dict[str, tuple[type, ...]] = {
     "init": (str,),
     "precision": (str,),
     "method": (str,),
+    "symmetry": (int, str),
+    "trials": (int,),
     "constructions": (bool,),
 }
 """Options of `repcap pack` that a sweep may set, and what they hold."""
@@ -247,8 +249,8 @@ def sweep(
     refresh : bool
         pack again what is stored, and replace it.
     options
-        of `repcap.pack`: steps, seconds, restarts, target, init, precision, method, and constructions, which is False
-        here unless said otherwise.
+        of `repcap.pack`: steps, seconds, restarts, target, init, precision, method, symmetry, trials, and
+        constructions, which is False here unless said otherwise.
 
     Raises
     ------
