@@ -74,7 +74,7 @@ def top_directions(G: torch.Tensor, m: int) -> torch.Tensor:
     if G.shape[0] <= EXACT_DIM or m > G.shape[0] // 10:
         vectors: torch.Tensor = torch.linalg.eigh(G)[1]
         return vectors[:, -m:].flip(1)
-    return torch.from_numpy(np.ascontiguousarray(_lanczos(G, m)[1][:, ::-1]))
+    return torch.from_numpy(_lanczos(G, m)[1][:, ::-1].copy())
 
 
 def _lanczos(G: torch.Tensor, m: int) -> tuple[np.ndarray, np.ndarray]:
