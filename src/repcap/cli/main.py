@@ -40,6 +40,8 @@ VERBS: dict[str, Verb] = {
     "reproduce": Verb("repcap.cli.reproduce", "Recompute the published numbers, and correct them.", LAWS),
     "design": Verb("repcap.cli.design", "The d_model that holds so many features and a vocabulary.", LAWS),
     "interference": Verb("repcap.cli.interference", "What reading s active features of k costs.", LAWS),
+    "pack": Verb("repcap.cli.pack", "Pack k lines into R^d; build explicit sets; verify files.", PACKING),
+    "pack-max": Verb("repcap.cli.pack_max", "The most lines in R^d within a coherence.", PACKING),
     "sweep": Verb("repcap.cli.sweep", "Pack a grid of (k, d) cells into a store.", PACKING),
     "survey": Verb("repcap.cli.survey", "Measure many models into a store; trend with width.", MANY),
     "results": Verb("repcap.cli.results", "List, show, export or delete stored results.", MANY),

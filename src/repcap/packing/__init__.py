@@ -6,16 +6,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from repcap.packing.largest import PackMax, pack_max
     from repcap.packing.result import Packing, PackProgress
     from repcap.packing.solve import pack
+    from repcap.packing.verification import Verification, verify
 
 _WHERE = {
+    "PackMax": "repcap.packing.largest",
     "PackProgress": "repcap.packing.result",
     "Packing": "repcap.packing.result",
+    "Verification": "repcap.packing.verification",
     "pack": "repcap.packing.solve",
+    "pack_max": "repcap.packing.largest",
+    "verify": "repcap.packing.verification",
 }
 
-__all__ = ["PackProgress", "Packing", "pack"]
+__all__ = ["PackMax", "PackProgress", "Packing", "Verification", "pack", "pack_max", "verify"]
 
 
 def __getattr__(name: str) -> Any:

@@ -24,7 +24,9 @@ ENTRIES = 2_000_000
 class Group(Protocol):
     """How R starts of a representatives each grow into R times k lines."""
 
-    label: str
+    @property
+    def label(self) -> str:
+        """What the symmetry is, in words."""
 
     def expand(self, orbits: torch.Tensor) -> torch.Tensor:
         """(R, a, d) -> (R, k, d)."""

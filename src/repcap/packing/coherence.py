@@ -75,7 +75,8 @@ def unit_rows(block: torch.Tensor, first: int = 0) -> torch.Tensor:
         what = "zero" if float(largest[row]) == 0 else "not finite"
         raise VectorsError(f"row {first + row} is {what}: it has no direction; remove it")
     rows = rows / largest
-    return rows / torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+    unit: torch.Tensor = rows / torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+    return unit
 
 
 def cosine_blocks(

@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.int64]
 def half(vectors: Array) -> Array:
     """One of each pair v, -v: those whose first non-zero entry is positive."""
     first = np.argmax(vectors != 0, axis=1)
-    return vectors[vectors[np.arange(len(vectors)), first] > 0]
+    return np.asarray(vectors[vectors[np.arange(len(vectors)), first] > 0])
 
 
 def in_subspace(vectors: Array, normals: Array) -> Array:

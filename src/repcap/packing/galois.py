@@ -6,9 +6,9 @@ An element is the integer whose base-p digits are its coefficients in the powers
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import product
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -76,19 +76,19 @@ class Field:
                 continue
             reduction = [-c % p for c in low]
 
-            def times_x(value: int, reduction: list[int] = reduction) -> int:
-                top, rest = divmod(value, p ** (m - 1))
+            def times_x(value: int, reduction: list[int] = reduction, high: int = p ** (m - 1)) -> int:
+                top, rest = divmod(value, high)
                 shifted = rest * p
                 if p == 2:
                     return shifted ^ (sum(c << i for i, c in enumerate(reduction)) if top else 0)
-                return sum(((shifted // p**i % p + top * c) % p) * p**i for i, c in enumerate(reduction))
+                return int(sum(((shifted // p**i % p + top * c) % p) * p**i for i, c in enumerate(reduction)))
 
             powers = self._walk(times_x)
             if len(powers) == order:
                 return powers
         raise AssertionError("every finite field has a primitive polynomial")
 
-    def _walk(self, step: Any) -> Elements:
+    def _walk(self, step: Callable[[int], int]) -> Elements:
         """1, step(1), step(step(1)) ... until 1 comes back."""
         powers, value = [1], step(1)
         while value != 1 and len(powers) < self.q:

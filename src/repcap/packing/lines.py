@@ -49,7 +49,7 @@ class Table(Lines):
         self._table = table / np.linalg.norm(table, axis=1, keepdims=True)
 
     def rows(self, start: int, stop: int) -> Array:
-        return self._table[start:stop]
+        return np.asarray(self._table[start:stop])
 
 
 class Basis(Lines):
@@ -158,7 +158,7 @@ class DelsarteGoethals(SignLines):
     def signs(self, form: int) -> Array:
         # Q(v) = sum over i < j of B_ij v_i v_j has B as its polar form.
         upper = np.triu(self.form(form), 1).astype(np.float64)
-        return 1.0 - 2.0 * (((self._digits @ upper) * self._digits).sum(axis=1) % 2)
+        return np.asarray(1.0 - 2.0 * (((self._digits @ upper) * self._digits).sum(axis=1) % 2))
 
 
 class TraceLines(SignLines):
@@ -173,7 +173,7 @@ class TraceLines(SignLines):
         total = np.zeros(self.dim, dtype=np.int64)
         for j, power in enumerate(self._powers):
             total ^= self._field.mul((form >> (self.bits * j)) & (self.dim - 1), power)
-        return 1.0 - 2.0 * self._field.trace(total)
+        return np.asarray(1.0 - 2.0 * self._field.trace(total), dtype=np.float64)
 
 
 def quadratic_forms(bits: int, h: int) -> TraceLines:
@@ -223,7 +223,7 @@ class ExponentialLines(Lines):
             total = self._field.add(total, self._field.mul(coefficients[:, None], power[None, :]))
         angle = 2.0 * np.pi / self._field.p * self._field.trace(total)
         angle += np.pi / 2 * np.array([turn for _, turn in index], dtype=np.float64)[:, None]
-        return np.concatenate([np.cos(angle), np.sin(angle)], axis=1) / np.sqrt(q)
+        return np.asarray(np.concatenate([np.cos(angle), np.sin(angle)], axis=1) / np.sqrt(q))
 
 
 class DirectSum(Lines):

@@ -231,10 +231,14 @@ def small_groups(k: int, d: int, symmetry: int | None) -> list[Kind]:
 
     if symmetry is not None and symmetry > 1:
         return [cyclic(symmetry)]
-    kinds: list[Kind] = [(k, lambda count, generator: NoGroup(k))]
+
+    def whole(group: Group) -> Kind:
+        return len(group.own()), lambda count, generator: group
+
+    kinds = [whole(NoGroup(k))]
     if symmetry == 1 or d < 3:
         return kinds
-    kinds += [(group.long + group.short, lambda count, generator, g=group: g) for group in affine_groups(k, d)]
+    kinds += [whole(group) for group in affine_groups(k, d)]
     orders = [g for g in range(3, min(k // 2, LARGEST_ORDER) + 1) if k % g == 0]
     return kinds + [cyclic(order) for order in reversed(orders)]
 

@@ -16,7 +16,7 @@ from repcap.packing.coherence import coherence
 from repcap.packing.gradient import WORKING
 from repcap.packing.optimise import Budget
 from repcap.packing.result import Packing, PackProgress, ProgressHook
-from repcap.packing.search import Found, Search, SearchOptions, generator_for, polished, random_start
+from repcap.packing.search import Found, Search, SearchOptions, generator_for, random_start
 from repcap.packing.symmetry import automatic_order
 
 METHODS = ("optimise", "random", "adam-pnorm")
@@ -141,6 +141,7 @@ def pack(
         assert found is not None
         vectors, value, label = found.rows, optimised, found.label
     assert value is not None
+    _better_known(k, d, value, details)
     options = {
         "steps": steps, "seconds": seconds, "restarts": restarts, "target": target, "init": init, "method": method,
         "precision": precision, "symmetry": symmetry, "constructions": constructions, "device": task.device.type,
@@ -149,6 +150,15 @@ def pack(
         k, d, seed, value, bound, bound_name, time.perf_counter() - task.began, found.steps if found else 0, label,
         vectors, optimised, constructed, options, found.interrupted if found else False, details,
     )  # fmt: skip
+
+
+def _better_known(k: int, d: int, value: float, details: dict[str, Any]) -> None:
+    """Say which explicit set is known to be better, where its vectors are not built here."""
+    from repcap.laws.constructions import best_coherence
+
+    known = best_coherence(k, d)
+    if known.coherence < value * (1 - 1e-9):
+        details["better_known"] = {"coherence": known.coherence, "name": known.name}
 
 
 def _one_of(what: str, given: str, allowed: tuple[str, ...]) -> str:
@@ -273,6 +283,3 @@ def _adam(task: _Task, details: dict[str, Any]) -> Found:
     result = adam_pnorm(start.to(task.device), task.budget, task.multiplier, each=task.report)
     details["exponent"], details["multiplier"] = result.p, task.multiplier
     return Found(result.rows.cpu(), result.coherence, f"adam-pnorm p={result.p}", result.steps, result.seconds)
-
-
-__all__ = ["check_size", "lower_bound", "pack", "polished"]

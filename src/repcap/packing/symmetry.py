@@ -69,7 +69,8 @@ def random_cyclic(order: int, d: int, generator: torch.Generator, spread: int = 
     even = order % 2 == 0
     if even and d % 2 == 0 and below(2):
         return Cyclic(order, tuple(_deal([j + 0.5 for j in range(order // 2)], d // 2, generator)))
-    last, fixed = 0.0, []
+    last = 0.0
+    fixed: list[float] = []
     rest = d - d % 2
     if d % 2:
         last = order / 2 if even and below(2) else 0.0

@@ -1,0 +1,199 @@
+"""`pack_max`: how many lines in R^d with coherence at most eps can be shown, by an explicit set or by search."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from repcap._version import __version__
+from repcap.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+    from repcap.matrix import Matrix
+
+MOST = 20_000
+"""Lines up to which the search tries; beyond, explicit sets answer alone."""
+
+GROWTH = 1.3
+FINE = 0.01
+"""Between a k that was reached and one that was not, the search stops when they differ by 1 %."""
+
+CHECKED = 5_000
+"""Vectors up to which a construction is measured over all pairs; beyond, its proof is relied on."""
+
+EXACT_SLACK = 1e-9
+"""Relative slack on eps: 1/3 and 1/sqrt(d) have no exact float."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """One search at k lines."""
+
+    k: int
+    coherence: float
+    reached: bool
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class PackMax:
+    """The largest number of lines shown to fit."""
+
+    d: int
+    epsilon: float
+    k: int
+    coherence: float
+    """Of these k lines: measured in float64, or the value (or bound) that the construction proves."""
+    evidence: str
+    """`measured over all pairs` or `proven`."""
+    method: str
+    known_k: int | None
+    """Lines of the largest explicit set known on paper, built here or not; None beyond 10^300."""
+    known_log10_k: float
+    known_name: str
+    upper_log10_k: float
+    upper_name: str
+    trials: tuple[Trial, ...]
+    seconds: float
+    seed: int
+    interrupted: bool = False
+    path: str | None = None
+    matrix: Matrix | None = dataclasses.field(default=None, repr=False, compare=False)
+    """The vectors, as row blocks."""
+
+    def to_dict(self) -> dict[str, Any]:
+        names = [field.name for field in dataclasses.fields(self) if field.name not in ("matrix", "trials")]
+        record = {name: getattr(self, name) for name in names}
+        return {**record, "trials": [dataclasses.asdict(t) for t in self.trials], "repcap_version": __version__}
+
+
+def pack_max(
+    d: int,
+    epsilon: float,
+    *,
+    seconds: float = 60.0,
+    steps: int = 400,
+    restarts: int = 1,
+    seed: int = 0,
+    device: str = "auto",
+    search: bool = True,
+    on_progress: Callable[[Trial], None] | None = None,
+    keep_on_interrupt: bool = False,
+) -> PackMax:
+    """The largest k for which k lines in R^d with coherence <= epsilon are shown, by construction or search.
+
+    The search starts beyond the best explicit set and grows while it succeeds, then bisects, until `seconds` are used.
+    What it reports was measured in float64 over all pairs; an explicit set rests on its theorem and, up to 5000 lines,
+    on the same measurement. It is a lower bound on what is possible: `upper_log10_k` is the proven limit.
+
+    Raises
+    ------
+    InputError
+        if d < 1, epsilon is not in (0, 1), or seconds is not positive.
+    """
+    from repcap.laws.bounds import upper_bound
+    from repcap.laws.constructions import best_construction
+    from repcap.packing.coherence import coherence
+    from repcap.packing.constructions import most_lines
+
+    if d < 1 or not 0 < epsilon < 1:
+        raise InputError(f"pack-max needs d >= 1 and 0 < epsilon < 1, got d = {d}, epsilon = {epsilon}")
+    if not seconds > 0:
+        raise InputError(f"seconds must be positive, got {seconds}")
+    began = time.perf_counter()
+    lines, known, upper = most_lines(d, epsilon), best_construction(d, epsilon), upper_bound(d, epsilon)
+    measured = 2 <= lines.count <= CHECKED
+    value = coherence(lines).value if measured else lines.claimed
+    evidence = "measured over all pairs" if measured else "proven"
+    best: tuple[int, float, str, str, Matrix] = (lines.count, value, evidence, f"construction: {lines.name}", lines)
+    hunt = _Hunt(d, epsilon, steps, restarts, seed, device, began + seconds, on_progress)
+    interrupted = False
+    # The proven limit, as a whole number: 10^log10 has rounding of its own.
+    limit = MOST if upper.log10_k > math.log10(MOST) else math.floor(10**upper.log10_k * (1 + 1e-9))
+    try:
+        if search and d > 1 and lines.count < limit:
+            hunt.run(lines.count, limit)
+    except KeyboardInterrupt:
+        if not keep_on_interrupt:
+            raise
+        interrupted = True
+    if hunt.best is not None:
+        best = hunt.best
+    return PackMax(
+        d, epsilon, *best[:4], known.k, known.log10_k, known.name, upper.log10_k, upper.name, tuple(hunt.trials),
+        time.perf_counter() - began, seed, interrupted, None, best[4],
+    )  # fmt: skip
+
+
+class _Hunt:
+    """Searches at growing k, then between the last success and the first failure."""
+
+    def __init__(
+        self,
+        d: int,
+        epsilon: float,
+        steps: int,
+        restarts: int,
+        seed: int,
+        device: str,
+        deadline: float,
+        on_progress: Callable[[Trial], None] | None,
+    ) -> None:
+        self.d, self.epsilon, self.steps, self.restarts, self.seed, self.device = (
+            d,
+            epsilon,
+            steps,
+            restarts,
+            seed,
+            device,
+        )
+        self.deadline, self.on_progress = deadline, on_progress
+        self.trials: list[Trial] = []
+        self.best: tuple[int, float, str, str, Matrix] | None = None
+
+    def run(self, shown: int, limit: int) -> None:
+        """Try k in shown + 1 .. limit."""
+        reached, failed = shown, limit + 1
+        k = max(shown + 1, min(self.d + 1, limit))
+        while k < failed and k > reached and time.perf_counter() < self.deadline:
+            if self._try(k):
+                reached = k
+            else:
+                failed = k
+            if failed > limit:
+                k = min(_round(max(int(reached * GROWTH), reached + 1)), limit)
+            elif failed - reached > max(1, FINE * reached):
+                k = max(_round((reached + failed) // 2), reached + 1)
+            else:
+                return
+
+    def _try(self, k: int) -> bool:
+        from repcap.matrix import TensorMatrix
+        from repcap.packing.solve import pack
+
+        began = time.perf_counter()
+        left = max(self.deadline - began, 0.1)
+        target = self.epsilon * (1 - 1e-6)  # the search works in float32
+        packing = pack(
+            k, self.d, steps=self.steps, seconds=left if self.restarts == 1 else None, restarts=self.restarts,
+            seed=self.seed, target=target, device=self.device, constructions=False,
+        )  # fmt: skip
+        reached = packing.coherence <= self.epsilon * (1 + EXACT_SLACK)
+        trial = Trial(k, packing.coherence, reached, time.perf_counter() - began)
+        self.trials.append(trial)
+        if reached:
+            vectors: torch.Tensor = packing.vectors
+            self.best = (k, packing.coherence, "measured over all pairs", packing.method, TensorMatrix(vectors))
+        if self.on_progress is not None:
+            self.on_progress(trial)
+        return reached
+
+
+def _round(k: int) -> int:
+    """Multiples of 20 above 1000, so that a rotation symmetry divides k."""
+    return k // 20 * 20 if k > 1000 else k
