@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from repcap.cli import common
 from repcap.cli.common import DeviceOption, JsonOption, MatrixOption, SeedOption
+from repcap.cli.printable import print_error
+from repcap.errors import DomainError, RepcapError
+
+if TYPE_CHECKING:
+    from repcap.studies.measure import Measured
 
 
 def command(
@@ -51,34 +56,65 @@ def command(
     """Measure epsilon, its class and the capacity of a model, from its weights, exactly.
 
     epsilon = mean + 2 std of the cosines between all pairs of rows (tokens): how far from orthogonal the model's own
-    directions are. One pass over the rows; the n x n cosines are never formed. Several sources make one table.
+    directions are. One pass over the rows; the n x n cosines are never formed. Several sources make one table; those
+    that cannot be measured are named, and the exit code is 2.
     """
     from repcap.cli.ids import parse_ids
+
+    options: dict[str, Any] = {
+        "z": z,
+        "rows": rows,
+        "seed": seed,
+        "influence": influence,
+        "centre": centre,
+        "remove_top": remove_top,
+        "exclude_ids": parse_ids(exclude_ids),
+        "only_ids": parse_ids(only_ids),
+        "vocab_size": vocab_size,
+        "dtype": dtype,
+        "block_rows": block_rows,
+        "device": device,
+        "allow_truncated": allow_truncated,
+        "allow_full_download": allow_full_download,
+    }
+    measured: list[Measured] = []
+    failed: list[tuple[str, RepcapError]] = []
+    try:
+        _measure_each(sources, matrix, options, measured, failed)
+    finally:  # also after Ctrl-C: what has been measured is shown
+        if measured:
+            _show(measured, failed, json)
+        for source, error in failed:
+            print_error(str(error) if source in str(error) else f"{source}: {error}")
+    if failed:
+        raise typer.Exit(RepcapError.exit_code)
+
+
+def _measure_each(
+    sources: list[str],
+    matrix: str,
+    options: dict[str, Any],
+    measured: list[Measured],
+    failed: list[tuple[str, RepcapError]],
+) -> None:
+    """Append what is measured, and of several sources what went wrong with the others."""
     from repcap.studies.measure import measure_all
 
     with common.progress_bars(("Measuring", "rows"), ("Fetching", "B")) as (on_progress, on_bytes):
-        measured = measure_all(
-            sources,
-            matrix,
-            z=z,
-            rows=rows,
-            seed=seed,
-            influence=influence,
-            centre=centre,
-            remove_top=remove_top,
-            exclude_ids=parse_ids(exclude_ids),
-            only_ids=parse_ids(only_ids),
-            vocab_size=vocab_size,
-            dtype=dtype,
-            block_rows=block_rows,
-            device=device,
-            allow_truncated=allow_truncated,
-            allow_full_download=allow_full_download,
-            on_progress=on_progress,
-            on_bytes=on_bytes,
-        )
+        for source in sources:
+            try:
+                measured += measure_all([source], matrix, **options, on_progress=on_progress, on_bytes=on_bytes)
+            except RepcapError as error:  # noqa: PERF203 - a source takes seconds
+                # A number outside its domain is an option's, and wrong for every source.
+                if len(sources) == 1 or isinstance(error, DomainError):
+                    raise
+                failed.append((source, error))
+
+
+def _show(measured: list[Measured], failed: list[tuple[str, RepcapError]], json: bool) -> None:
     if json:
-        common.print_json(measured[0] if len(measured) == 1 else measured)
+        records = [*measured, *({"source": source, "error": str(error)} for source, error in failed)]
+        common.print_json(records[0] if len(records) == 1 else records)
         return
     from repcap.cli.measure_view import detail, overview
 
