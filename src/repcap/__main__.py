@@ -1,5 +1,17 @@
-"""`python -m repcap`."""
+"""`repcap` and `python -m repcap`."""
 
-from repcap.cli.main import entry
+from __future__ import annotations
 
-entry()
+from repcap.cli import interrupt
+
+
+def main() -> None:
+    """Run the command line. Ctrl-C is one line from here on, before the rest is imported."""
+    interrupt.install()
+    from repcap.cli.main import entry
+
+    entry()
+
+
+if __name__ == "__main__":
+    main()

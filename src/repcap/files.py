@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,22 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def check_directory(path: str | os.PathLike[str]) -> None:
+    """Refuse a path that `atomic_path` could not write, before hours of work.
+
+    Raises
+    ------
+    InputError
+        if the directory of `path` does not exist or cannot be written.
+    """
+    with suppress(_Untouched), atomic_path(path):
+        raise _Untouched
+
+
+class _Untouched(Exception):
+    """Ends an `atomic_path` without a file."""
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

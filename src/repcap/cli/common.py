@@ -5,11 +5,14 @@ Results go to stdout; progress, notes and warnings to stderr, so that `--json | 
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -20,14 +23,18 @@ from rich.text import Text
 
 from repcap.cli import settings
 from repcap.cli.printable import printable
+from repcap.errors import InputError, MissingExtraError
+from repcap.files import check_directory
 from repcap.matrix import ProgressFn
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:N or mps.")]
-SeedOption = Annotated[int, typer.Option("--seed", help="Same seed, same numbers.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Same seed, same numbers.")]
 MatrixOption = Annotated[
     str, typer.Option("--matrix", help="embedding, unembedding, both, or a tensor name (see repcap inspect).")
 ]
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def stdout() -> Console:
@@ -68,8 +75,30 @@ def jsonable(value: Any) -> Any:
 
 
 def print_json(value: Any) -> None:
-    """Strict JSON on stdout, UTF-8, indented."""
-    sys.stdout.write(json.dumps(jsonable(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    """Strict JSON on stdout, indented; plain ASCII where the stream is not UTF-8."""
+    narrow = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
+    text = json.dumps(jsonable(value), indent=2, ensure_ascii=narrow, allow_nan=False)
+    # A file name that is no UTF-8 reaches Python with lone surrogates, which have no code in UTF-8.
+    sys.stdout.write(_SURROGATES.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+
+
+def check_plot(path: Path | None) -> None:
+    """Refuse a figure that could not be written, before the work that it shows.
+
+    Raises
+    ------
+    InputError
+        if the name ends in no known format, or its directory does not exist or cannot be written.
+    MissingExtraError
+        if matplotlib is not installed.
+    """
+    if path is None:
+        return
+    if path.suffix not in ("", ".png", ".svg", ".pdf"):
+        raise InputError(f"cannot draw {path}: use a name that ends in .png, .svg or .pdf")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingExtraError("drawing a figure", "plots")
+    check_directory(path)
 
 
 def new_table(title: str | None = None, *columns: str) -> Table:

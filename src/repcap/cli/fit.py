@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from repcap.cli.common import JsonOption, SeedOption, new_table, note, print_json, progress, stdout, warn
+from repcap.cli.common import JsonOption, SeedOption, check_plot, new_table, note, print_json, progress, stdout, warn
+from repcap.cli.printable import printable
 from repcap.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,6 +73,7 @@ def command(
         raise InputError(f"--holdout {holdout}: use cells, d or none")
     if on not in ("epsilon", "log"):
         raise InputError(f"cannot fit on {on!r}: use --on epsilon or --on log")
+    check_plot(None if plot is None else Path(plot))
     every = law == "all"
     laws = tuple(FORMS) if every else tuple(dict.fromkeys(name.strip() for name in law.split(",")))
     table = as_table(data)
@@ -84,15 +87,15 @@ def command(
             comparison = compare(table, [found.law for found in fits], by=cast("By", holdout), folds=folds, **shared)
         except InputError as error:
             warn(f"no held-out comparison: {error}")
+    if as_json:
+        print_json(_record(fits, comparison))
+    else:
+        _print(fits, comparison)
     if plot is not None:
         from repcap.report.fit_figures import draw_fit
 
         for path in draw_fit(table, fits, plot):
             note(f"wrote {path}")
-    if as_json:
-        print_json(_record(fits, comparison))
-        return
-    _print(fits, comparison)
 
 
 def _fit(table: PackingTable, name: str, bootstrap: int, *, skip: bool, shared: dict[str, Any]) -> Fit | None:
@@ -125,7 +128,7 @@ def _print(fits: list[Fit], comparison: Comparison | None) -> None:
     first = fits[0]
     console = stdout()
     scale = "epsilon" if first.on == "epsilon" else "ln epsilon"
-    console.print(f"{first.n} cells of {first.source}, least squares on {scale}", markup=False)
+    console.print(f"{first.n} cells of {printable(first.source)}, least squares on {scale}", markup=False)
     if first.excluded:
         console.print(f"{first.excluded} cells with k <= d left out (see --include-degenerate)", style="dim")
     console.print()

@@ -10,13 +10,14 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Annotated, Any, NamedTuple
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, TextIO
 
 import typer
 
 from repcap._version import __version__
-from repcap.cli import settings
-from repcap.cli.printable import printable
+from repcap.cli import interrupt, settings
+from repcap.cli.printable import print_error
 from repcap.errors import RepcapError
 
 
@@ -34,6 +35,7 @@ VERBS: dict[str, Verb] = {
     "pairs": Verb("repcap.cli.pairs", "The distribution of all pairwise cosines, and its tail.", MEASURE),
     "compare": Verb("repcap.cli.compare", "Two matrices side by side, row against row.", MEASURE),
     "track": Verb("repcap.cli.track", "epsilon over the checkpoints of a training run.", MEASURE),
+    "latents": Verb("repcap.cli.latents", "Does the embedding's epsilon hold in the residual stream?", MEASURE),
     "neighbours": Verb("repcap.cli.neighbours", "Nearest tokens, analogies, clusters, duplicates.", MEASURE),
     "capacity": Verb("repcap.cli.capacity", "How many near-orthogonal vectors fit: laws and proven limits.", LAWS),
     "fit": Verb("repcap.cli.fit", "Fit the laws to packings (k, d, epsilon).", LAWS),
@@ -114,8 +116,7 @@ def _without_flags(argv: Sequence[str]) -> list[str]:
 
 
 def _fail(message: str, code: int) -> int:
-    # One line, whatever a library or a name in a file put into the message.
-    sys.stderr.write(f"repcap: error: {printable(' '.join(message.split()))}\n")
+    print_error(message)
     return code
 
 
@@ -128,7 +129,7 @@ def _explain(error: BaseException, verb: str | None) -> int:
         message: str = error.format_message()
         return _fail(f"{message.rstrip('.')}; see {hint}", 2) if message else 2
     if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
-        return _fail("interrupted", 130)
+        return _fail("interrupted", interrupt.CODE)
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}", 2)
@@ -143,15 +144,20 @@ def run(argv: Sequence[str]) -> int:
     args = _without_flags(argv)
     verb = next((word for word in args if not word.startswith("-")), None)
     completing = "_REPCAP_COMPLETE" in os.environ
+    streams = sys.stdout, sys.stderr
     try:
         app = build_app(None if completing else [verb] if verb in VERBS else [])
         code = app(args or ["--help"], prog_name="repcap", standalone_mode=completing)
+        sys.stdout.flush()  # a full disk is met here, not when Python exits
+        if code == interrupt.CODE:  # what typer makes of a KeyboardInterrupt
+            return _fail("interrupted", interrupt.CODE)
         return int(code) if isinstance(code, int) else 0
     except BrokenPipeError:
-        # The reader went away (`repcap ... | head`): that is no error of ours, and Python must not complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _reader_gone()
     except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # what typer and rich make of it
+            sys.stdout, sys.stderr = streams  # typer has put wrappers around them
+            return _reader_gone()
         return stop.code if isinstance(stop.code, int) else 1
     except BaseException as error:
         if settings.current.debug:
@@ -159,6 +165,35 @@ def run(argv: Sequence[str]) -> int:
         return _explain(error, verb if verb in VERBS else None)
 
 
+def _reader_gone() -> int:
+    """The reader went away (`repcap ... | head`): that is no error of ours, and Python must not complain at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        if not _flushes(stream):
+            os.dup2(nowhere, stream.fileno())
+    return 0
+
+
+def _flushes(stream: TextIO) -> bool:
+    try:
+        stream.flush()
+    except OSError:
+        return False
+    return True
+
+
+def _prepare_streams() -> None:
+    """Give the program streams that take every text: closed ones lead nowhere, and what has no code is escaped."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open to the end
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def entry() -> Any:
-    """Console script."""
+    """Run the command line on the program's arguments, and exit."""
+    interrupt.install()
+    _prepare_streams()
     sys.exit(run(sys.argv[1:]))

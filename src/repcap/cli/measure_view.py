@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from repcap.cli.common import new_table, visible
+from repcap.cli.printable import printable
+from repcap.numerics import Z_DEFAULT
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 _SHOWN = 5
+LIKE_RANDOM = 1.1
+"""Below this ratio to random directions there is nothing to explain."""
 _BORDERS = {"high": "epsilon > 0.2", "between": "0.1 to 0.2", "low": "epsilon < 0.1"}
 _LABELS = {
     "all": "all rows",
@@ -42,7 +47,7 @@ def overview(measured: Sequence[Measured]) -> RenderableType:
             str(found.count),
             str(found.dim),
             ("~" if found.estimate else "") + f"{found.epsilon:.4f}",
-            f"{found.epsilon_ratio:.2f}",
+            f"{found.epsilon_ratio:.2f}" if found.spread.null else "-",
             found.class_name,
             "-" if one.capacity is None or one.capacity["law"]["indeterminate"] else one.capacity["law"]["k"],
         )
@@ -55,7 +60,8 @@ def detail(one: Measured) -> Iterator[RenderableType]:
     yield _title(found)
     yield _numbers(found)
     yield _capacity(one)
-    yield _prose(meaning(found))
+    if said := meaning(found):
+        yield _prose(said)
     if found.common:
         yield _prose(found.common)
     if found.variants:
@@ -71,23 +77,33 @@ def detail(one: Measured) -> Iterator[RenderableType]:
 
 
 def meaning(found: Measurement) -> str:
-    """A line or two for a reader who meets epsilon for the first time."""
-    times = f"{found.epsilon_ratio:.1f} times that of random directions"
+    """A line or two for a reader who meets epsilon for the first time; nothing for d = 1, where it means nothing."""
+    if found.dim == 1:
+        return ""
+    times = f"{found.epsilon_ratio:.1f} times that of random directions" if found.spread.z else ""
     if found.class_name == "high":
+        like_random = dataclasses.replace(found.spread, z=Z_DEFAULT).ratio < LIKE_RANDOM
+        mean = f"{found.mean:.2f}".replace("-0.00", "0.00")
         return (
-            f"Two rows of this matrix have a cosine of {found.mean:.2f} on average, and few pairs exceed "
-            f"{found.epsilon:.2f}: {times}. The rows crowd together and leave few directions that stay clear of all."
+            f"Two rows of this matrix have a cosine of {mean} on average, and few pairs exceed "
+            f"{found.epsilon:.2f}{times and f': {times}'}. "
+            + ("So it is" if like_random else "The rows crowd together and leave few directions that stay clear of all")
+            + (f" with random directions in {found.dim} dimensions." if like_random else ".")
         )
+    if found.epsilon < 0:
+        return f"The rows point away from each other: few pairs have a cosine above {found.epsilon:.3f}."
     crowd = "close to orthogonal" if found.class_name == "low" else "less than orthogonal"
     return (
-        f"Two rows of this matrix are {crowd}: few pairs have a cosine above {found.epsilon:.3f}, which is {times}. "
+        f"Two rows of this matrix are {crowd}: few pairs have a cosine above {found.epsilon:.3f}"
+        f"{times and f', which is {times}'}. "
         f"Other directions may overlap as much without standing out, and k counts how many fit."
     )
 
 
 def shorten(text: str, width: int) -> str:
-    """The end of `text`, which tells sources apart, in at most `width` characters."""
-    return text if len(text) <= width else "…" + text[len(text) - width + 1 :]
+    """The end of `text`, which tells sources apart, in at most `width` characters that a terminal can show."""
+    shown = printable(text)
+    return shown if len(shown) <= width else "…" + shown[len(shown) - width + 1 :]
 
 
 def _title(found: Measurement) -> RenderableType:
@@ -100,7 +116,7 @@ def _title(found: Measurement) -> RenderableType:
         facts.append("tied" if info.tied else "not tied")
     if info.revision:
         facts.append(f"@{info.revision[:12]}")
-    return Text("\n").join([name, Text(", ".join(facts))])
+    return Text("\n").join([name, Text(printable(", ".join(facts)))])
 
 
 def _numbers(found: Measurement) -> RenderableType:
@@ -117,7 +133,8 @@ def _numbers(found: Measurement) -> RenderableType:
         bounds = f"{found.estimate.low:.4f} .. {found.estimate.high:.4f}"
         table.add_row("95 % interval", bounds, f"{found.estimate.blocks} blocks of {found.estimate.block_rows} rows")
     table.add_row("random directions", f"{spread.null:.6f}", f"{z}/sqrt(d)")
-    table.add_row("ratio to random", f"{spread.ratio:.3f}", "")
+    if spread.null:
+        table.add_row("ratio to random", f"{spread.ratio:.3f}", "")
     table.add_row("class", found.class_name, _BORDERS[found.class_name])
     table.add_row("effective dimension", f"{spread.effective_dim:.1f}", f"of {spread.dim}")
     if found.spectrum.top_share is not None:
@@ -145,7 +162,7 @@ def _variants(found: Measurement) -> RenderableType:
             f"{spread.mean:.5f}",
             f"{spread.std:.5f}",
             f"{spread.epsilon:.5f}",
-            f"{spread.ratio:.2f}",
+            f"{spread.ratio:.2f}" if spread.null else "-",
             spread.class_name,
         )
     return Padding(table, (1, 0, 0, 0))
@@ -205,4 +222,4 @@ def _prose(text: str) -> RenderableType:
     """Text in lines of 80 characters, also where the output is no terminal."""
     import textwrap
 
-    return Text("\n" + "\n".join(textwrap.wrap(text, WIDTH)))
+    return Text("\n" + "\n".join(textwrap.wrap(printable(text), WIDTH)))

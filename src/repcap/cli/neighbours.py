@@ -10,6 +10,7 @@ from rich.text import Text
 
 from repcap.cli import common
 from repcap.cli.common import DeviceOption, JsonOption
+from repcap.cli.printable import printable
 
 if TYPE_CHECKING:
     from repcap.studies.neighbours import Analogy, Neighbour, Neighbourhood, Overview, PairKind, TokenNeighbours
@@ -46,6 +47,7 @@ def command(
     """
     from repcap.studies.neighbours import neighbours
 
+    common.check_plot(plot)
     with common.progress("Neighbours", "pairs") as on_progress:
         found = neighbours(
             source,
@@ -61,16 +63,21 @@ def command(
             device=device,
             on_progress=on_progress,
         )
+    if json:
+        common.print_json(found)
+    else:
+        _show(found)
     if plot is not None:
         from repcap.report.neighbours_figure import draw_word_pairs
 
         for written in draw_word_pairs(found.to_dict(), plot):
             common.note(f"wrote {written}")
-    if json:
-        common.print_json(found)
-        return
+
+
+def _show(found: Neighbourhood) -> None:
     console = common.stdout()
-    console.print(f"{found.source} {found.matrix}, {found.count} x {found.dim}, epsilon {found.epsilon:.4f}")
+    head = f"{found.source} {found.matrix}, {found.count} x {found.dim}, epsilon {found.epsilon:.4f}"
+    console.print(Text(printable(head)))
     parts: list[Any] = [_token(one) for one in found.tokens]
     parts += [_analogy(one) for one in found.analogies]
     parts += [_pairs(found)] if found.word_pairs else []
@@ -99,8 +106,8 @@ def _token(found: TokenNeighbours) -> Any:
 
 def _analogy(found: Analogy) -> Any:
     table = common.new_table(None, ">", ">row", "nearest", ">cosine")
-    rank = f'; "{found.expected}" is number {found.rank}' if found.rank is not None else ""
-    table.title = Text(f"\n{found.expression} ({found.excluded} forms of these words left out){rank}")
+    rank = f'; "{printable(found.expected or "")}" is number {found.rank}' if found.rank is not None else ""
+    table.title = Text(f"\n{printable(found.expression)} ({found.excluded} forms of these words left out){rank}")
     for place, line in enumerate(_lines(found.nearest), start=1):
         table.add_row(str(place), *line)
     return table

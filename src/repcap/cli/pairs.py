@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from repcap.cli import common
 from repcap.cli.common import DeviceOption, JsonOption, SeedOption
+from repcap.cli.printable import printable
 
 if TYPE_CHECKING:
     from repcap.studies.pairs import NamedPair, PairDistribution
@@ -40,6 +42,7 @@ def command(
     from repcap.cli.ids import parse_ids
     from repcap.studies.pairs import pairs
 
+    common.check_plot(plot)
     with common.progress("Pairs", "pairs" if engine is None else "lots") as on_progress:
         result = pairs(
             source,
@@ -54,21 +57,24 @@ def command(
             engine=engine,
             on_progress=on_progress,
         )
+    if json:
+        common.print_json(result)
+    else:
+        _show(result)
     if plot is not None:
         from repcap.report.pairs_figure import draw_pairs
 
         for written in draw_pairs(result.to_dict(), plot):
             common.note(f"wrote {written}")
-    if json:
-        common.print_json(result)
-    else:
-        _show(result)
 
 
 def _show(result: PairDistribution) -> None:
     console = common.stdout()
     what = f"a sample of {result.pairs:,} pairs" if result.sampled else f"all {result.pairs:,} pairs"
-    console.print(f"[bold]{result.source}[/] {result.matrix}, {result.count} x {result.dim}: {what}", markup=True)
+    console.print(
+        Text.assemble((printable(result.source), "bold"), printable(f" {result.matrix}"))
+        + Text(f", {result.count} x {result.dim}: {what}")
+    )
     table = common.new_table(None, "", ">measured", ">normal", ">random")
     spread, null = result.spread, result.spread.null / result.spread.z if result.spread.z else 0.0
     error = f" ± {1.96 * result.standard_error:.6f}" if result.standard_error is not None else ""
@@ -102,8 +108,6 @@ def _share(share: float) -> str:
 
 
 def _pair_table(title: str, chosen: tuple[NamedPair, ...]) -> object:
-    from rich.text import Text
-
     table = common.new_table(f"\n{title}", ">cosine", ">row", "token", ">row", "token")
     for pair in chosen:
         texts = [Text("" if text is None else common.visible(text)) for text in (pair.token_i, pair.token_j)]

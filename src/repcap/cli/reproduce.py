@@ -56,11 +56,11 @@ def command(
     groups = GROUPS if only is None else tuple(name.strip() for name in only.split(",") if name.strip())
     if not groups:
         raise InputError(f"--only names no group: use {', '.join(GROUPS)}")
+    if out is not None and set(groups) != set(GROUPS):
+        raise InputError("--out writes the whole report: leave --only out")
     with progress("recomputing", "groups") as tick:
         found = reproduce(groups, bootstrap=bootstrap, on_progress=tick)
     if out is not None:
-        if set(groups) != set(GROUPS):
-            raise InputError("--out writes the whole report: leave --only out")
         from repcap.report.reproduce_report import write_report
 
         with progress("drawing", "figures") as tick:

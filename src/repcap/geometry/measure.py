@@ -19,7 +19,7 @@ from repcap.geometry.reader import RowReader, check_matrix, default_block_rows, 
 from repcap.geometry.rows import NON_FINITE, ZERO, compute_dtype
 from repcap.geometry.sample import Estimate, estimate, keep_rows, plan_blocks
 from repcap.geometry.spread import spread
-from repcap.matrix import Matrix, ProgressFn
+from repcap.matrix import Matrix, MatrixInfo, ProgressFn
 from repcap.numerics import Z_DEFAULT, resolve_device
 
 
@@ -164,7 +164,7 @@ def _from_all(reader: RowReader, options: MeasureOptions, progress: _Progress) -
     tokens = reader.matrix.tokens
     progress.expect(reader.count)
     first = first_pass(reader, tokens.count if tokens is not None else None)
-    _need_two(first.count, first.dropped)
+    _need_two(first.count, first.dropped, reader.matrix.info)
     moments = None if first.held is not None else first.moments()
     whole = spread(reader, first, "all", options.z, moments=moments)
     subject = extras.Subject(reader, first, moments, options.z, options.seed)
@@ -181,13 +181,13 @@ def _from_sample(reader: RowReader, options: MeasureOptions, progress: _Progress
     found, _ = estimate(kept, blocks, options.z)
     sampled = kept.replaced(rows=blocks.rows)
     first = first_pass(sampled, find_repeats=False)
-    _need_two(first.count, first.dropped)
+    _need_two(first.count, first.dropped, reader.matrix.info)
     moments = None if first.held is not None else first.moments()
     whole = Spread("sample", first.count, reader.dim, found.mean, found.std, options.z, len(first.dropped), True)
     return _measurement(extras.Subject(sampled, first, moments, options.z, options.seed), options, whole, [], found)
 
 
-def _need_two(count: int, dropped: tuple[tuple[int, str], ...]) -> None:
+def _need_two(count: int, dropped: tuple[tuple[int, str], ...], info: MatrixInfo) -> None:
     """Two directions make a pair.
 
     Raises
@@ -203,7 +203,8 @@ def _need_two(count: int, dropped: tuple[tuple[int, str], ...]) -> None:
         if any(reason == why for _, reason in dropped)
     )
     left_out = f" ({reasons} left out)" if reasons else ""
-    raise VectorsError(f"{count} row{'' if count == 1 else 's'} with a direction{left_out}: a cosine needs two")
+    rows = f"{count} row{'' if count == 1 else 's'} with a direction{left_out}"
+    raise VectorsError(f"{rows}: a cosine needs two ({info.name} of {info.source})")
 
 
 def _expected_rows(subject: extras.Subject, options: MeasureOptions, whole: Spread) -> int:
