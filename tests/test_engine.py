@@ -105,9 +105,9 @@ def test_a_unit_that_always_kills_its_worker_fails_alone(tmp_path):
 
 def test_a_hung_unit_is_killed_and_tried_again(tmp_path):
     payloads = [(tmp_path / "a", 1), (tmp_path / "b", 99), (tmp_path / "c", 0)]
-    sink, _ = go(jobs.hang, payloads, retries=1, timeout=0.5)
+    sink, _ = go(jobs.hang, payloads, retries=1, timeout=1.5)
     assert sink.results == {"0": "awake", "2": "awake"}
-    assert sink.faults["1"] == (LOST, "no answer within 0.5 s (2 tries)")
+    assert sink.faults["1"] == (LOST, "no answer within 1.5 s (2 tries)")
 
 
 def test_sys_exit_in_a_unit_is_a_failure_not_the_end():

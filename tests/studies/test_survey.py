@@ -243,11 +243,12 @@ sys.path[:0] = [{tests!r}]
 import survey_jobs
 from repcap.studies import survey
 survey.measure_unit = survey_jobs.logged_measure
-survey.survey({models!r}, {store!r}, engine="local:2")
+survey.survey({models!r}, {store!r}, engine="local:1")
 """
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # eleven starts of a worker that imports torch
 def test_200_checkpoints_killed_ten_times(tmp_path, store):
     """SIGKILL at ten random moments: every result once, a sound store, and only units in flight are done twice."""
     sources = [str(make_checkpoint(tmp_path / f"m{n}", 12 + n % 7, 4, n)[0]) for n in range(200)]
@@ -267,8 +268,8 @@ def test_200_checkpoints_killed_ten_times(tmp_path, store):
         opened.check()
         assert opened.failures() == []
     events = collections.Counter(line.split()[0] for line in log.read_text().splitlines())
-    # Two workers: at each kill at most two units were in hand, and one more answered but not yet stored.
-    assert 200 <= events["start"] <= 200 + 10 * 3
+    # One worker: at each kill at most one unit was in hand, and one more answered but not yet stored.
+    assert 200 <= events["start"] <= 200 + 10 * 2
     sample = {item.record["source"]: item.record["epsilon"] for item in held}
     for n in (0, 99, 199):
         rng = np.random.default_rng(n)
