@@ -178,6 +178,8 @@ def grid():
     points = [
         (d, eps) for d in (2, 3, 8, 24, 64, 100, 576, 1024, 4096, 16384) for eps in (0.02, 0.0645, 1 / 3, 0.5, 0.9)
     ]
+    # Many lines in the plane, and degrees of the upper bound that are too high to compute.
+    points += [(2, 0.9), (2, 0.99999), (2, 1 - 1e-9), (3, 1 - 1e-12), (1_000_000, 0.0645), (1_000_000, 0.9)]
     for _ in range(250):
         d = int(math.exp(chosen.uniform(math.log(2), math.log(20_000))))
         points.append((d, min(0.98, math.exp(chosen.uniform(math.log(0.01), 0)))))

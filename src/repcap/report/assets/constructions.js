@@ -107,8 +107,8 @@
   function small(d, eps, found) {
     found.push(block("orthonormal basis", d, Math.log(d), 0));
     if (d >= 2 && fits(1 / d, eps)) found.push(block("simplex", d, Math.log(d + 1), 1 / d));
-    const k = Math.floor((Math.PI / Math.acos(Math.min(eps * (1 + SLACK), 1 - 1e-15))) * (1 + 1e-15));
-    if (d >= 2 && k >= 3 && fits(Math.cos(Math.PI / k), eps)) found.push(block(`${k} equal angles in the plane`, 2, Math.log(k), Math.cos(Math.PI / k)));
+    const k = repcap.laws.linesInPlane(eps);
+    if (d >= 2 && k >= 3) found.push(block(`${k} equal angles in the plane`, 2, Math.log(k), Math.cos(Math.PI / k)));
     for (const [lines, dim, coherence, name] of SPORADIC) {
       if (dim <= d && fits(coherence, eps)) found.push(block(name, dim, Math.log(lines), coherence));
     }

@@ -65,15 +65,20 @@
     return value;
   }
 
-  /** ln of the chance that a random line of R^d makes |cos| >= eps with a given one. */
-  function logCap(d, eps) {
+  /** ln of the chance that a random line of R^d makes |cos| >= `cosine` with a given one; logRest is ln(1 - cosine^2). */
+  function capOf(d, cosine, logRest) {
     if (d <= 1) return 0;
     const a = (d - 1) / 2;
-    const square = eps * eps;
-    const front = a * (Math.log1p(-eps) + Math.log1p(eps)) + Math.log(eps) + logGammaStep(a) - 0.5 * Math.log(Math.PI);
+    const square = cosine * cosine;
+    const front = a * logRest + Math.log(cosine) + logGammaStep(a) - 0.5 * Math.log(Math.PI);
     if (square * (d + 4) > 3) return front - Math.log(a) + Math.log(betaFraction(1 - square, a, 0.5));
     return Math.log1p(-2 * Math.exp(front) * betaFraction(square, 0.5, a));
   }
+
+  const logCap = (d, eps) => capOf(d, eps, Math.log1p(-eps) + Math.log1p(eps));
+
+  /** The cap of half the angle of eps. */
+  const logHalfCap = (d, eps) => capOf(d, Math.sqrt(0.5 * (1 + eps)), Math.log(0.5 * (1 - eps)));
 
   // Upper bounds ---------------------------------------------------------------------------------------------------
 
@@ -85,7 +90,15 @@
     return sum;
   }
 
-  /** ln of Levenshtein's bound and the degree of its polynomial; d >= 2. */
+  /** The most lines in the plane with coherence at most eps: the largest k with cos(pi/k) <= eps, 2 at least. */
+  function linesInPlane(eps) {
+    const rest = 1 - eps - 2 ** -54;
+    return Math.max(2, Math.floor((Math.PI / (2 * Math.asin(Math.sqrt(0.5 * rest)))) * (1 + 1e-15)));
+  }
+
+  const MOST_DEGREE = 300000;
+
+  /** ln of Levenshtein's bound and the degree of its polynomial, or null beyond MOST_DEGREE; d >= 2. */
   function levenshtein(d, eps) {
     if (eps * eps * (d + 2) <= 1) return [Math.log(d) + Math.log1p(-eps * eps) - Math.log1p(-d * eps * eps), 2];
     const small = 1e-200;
@@ -93,6 +106,7 @@
     let [gBefore, gOld, g, logG, logGBefore] = [1, 1, eps, 0, 0];
     let n = 1;
     while (g > 0) {
+      if (n >= MOST_DEGREE) return null;
       [pOld, p] = [p, ((2 * n + d - 2) * eps * p - n * pOld) / (n + d - 2)];
       [gBefore, logGBefore] = [gOld, logG];
       [gOld, g] = [g, ((2 * n + d) * eps * g - n * gOld) / (n + d)];
@@ -109,11 +123,13 @@
 
   function upper(d, eps) {
     if (d === 1) return { log10_k: 0, name: "a line has one direction (exact, d = 1)" };
-    if (d === 2) return { log10_k: Math.log10(Math.PI / Math.acos(eps)), name: "equal angles in the plane (exact, d = 2)" };
-    const [log, degree] = levenshtein(d, eps);
-    const orthoplex = Math.log(d) + Math.log1p(d) - Math.log(2);
-    if (eps < (1 - 2 * TIE) / Math.sqrt(d) && orthoplex < log) return { log10_k: orthoplex / LN10, name: "orthoplex (Rankin)" };
-    return { log10_k: log / LN10, name: degree === 2 ? "Welch (order 1)" : `Levenshtein (degree ${degree})` };
+    if (d === 2) return { log10_k: Math.log10(linesInPlane(eps)), name: "equal angles in the plane (exact, d = 2)" };
+    const candidates = [[-logHalfCap(d, eps), "volume of caps"]];
+    const found = levenshtein(d, eps);
+    if (found) candidates.push([found[0], found[1] === 2 ? "Welch (order 1)" : `Levenshtein (degree ${found[1]})`]);
+    if (eps < (1 - 2 * TIE) / Math.sqrt(d)) candidates.push([Math.log(d) + Math.log1p(d) - Math.log(2), "orthoplex (Rankin)"]);
+    const [log, name] = candidates.reduce((best, next) => (next[0] < best[0] ? next : best));
+    return { log10_k: log / LN10, name };
   }
 
   const law = (log) => ({ log10_k: log / LN10 });
@@ -131,5 +147,5 @@
     };
   }
 
-  repcap.laws = { capacity, upper, logCap, logGamma, logGammaStep };
+  repcap.laws = { capacity, upper, linesInPlane, logCap, logGamma, logGammaStep };
 })();
