@@ -23,14 +23,14 @@ class StreamMoments:
     """Two passes over a stream of (m, d) blocks: exact mean and standard deviation, then their standard error.
 
     All sums and products are float64, on the cpu. Memory: 8 d^2 bytes in the first pass, 16 d^2 in the second (the sums
-    about the mean row), a few numbers and one (d,) vector a block.
+    about the mean row), at most 512 rows and one block, a few numbers a block.
     """
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
-        self._builder: MomentsBuilder | None = _builder(dim)
+        self._builder: _Builder | None = _Builder(dim)
         self._moments: Moments | None = None
-        self._centred: MomentsBuilder | None = None
+        self._centred: _Builder | None = None
         self._total = torch.zeros(dim, dtype=torch.float64)
         self._inner: list[tuple[int, float, float]] = []
         self._outer: list[tuple[float, float]] = []
@@ -61,7 +61,7 @@ class StreamMoments:
         """Second pass: the same blocks in the same order. O(m d^2)."""
         moments = self.moments
         if self._centred is None:
-            self._centred = _builder(self.dim)
+            self._centred = _Builder(self.dim)
         found = Normaliser(torch.float64)(block, torch.arange(len(block)))
         units = found.units
         a, b = float((units @ moments.s).sum()), float(((units @ moments.G) * units).sum())
@@ -105,8 +105,30 @@ class StreamMoments:
         return block_jackknife(found.mean + z * found.std, without, sizes)
 
 
-def _builder(dim: int) -> MomentsBuilder:
-    return MomentsBuilder(dim, torch.device("cpu"), torch.float64)
+class _Builder:
+    """A MomentsBuilder that is fed 512 rows or more at a time: every call of it goes over the whole of G."""
+
+    FEED = 512
+
+    def __init__(self, dim: int) -> None:
+        self._builder = MomentsBuilder(dim, torch.device("cpu"), torch.float64)
+        self._pending: list[torch.Tensor] = []
+        self.count = 0
+
+    def add(self, units: torch.Tensor) -> None:
+        self._pending.append(units)
+        self.count += len(units)
+        if sum(map(len, self._pending)) >= self.FEED:
+            self._feed()
+
+    def _feed(self) -> None:
+        if self._pending:
+            self._builder.add(torch.cat(self._pending))
+            self._pending = []
+
+    def result(self) -> Moments:
+        self._feed()
+        return self._builder.result()
 
 
 def _need_pair(count: int) -> None:
