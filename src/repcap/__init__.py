@@ -17,6 +17,7 @@ _PUBLIC: dict[str, str] = {
     "capacity": "repcap.laws.capacity",
     "compare": "repcap.studies.compare",
     "track": "repcap.studies.track",
+    "probes": "repcap.studies.probes",
     "latents": "repcap.studies.latents",
     "design": "repcap.studies.design",
     "fit": "repcap.laws.fit",

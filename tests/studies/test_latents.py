@@ -198,7 +198,7 @@ def test_holds_where_the_states_are_the_embedding():
         ({"window": 1}, "--window 1"),
         ({"tokens": 2}, "--tokens 2"),
         ({"blocks": 1}, "--blocks 1"),
-        ({"layers": (9,)}, "layers 0..3"),
+        ({"layers": (9,)}, r"layers 0\.\.3"),
         ({"dtype": "int8"}, None),
     ],
 )

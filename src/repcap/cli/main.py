@@ -35,6 +35,7 @@ VERBS: dict[str, Verb] = {
     "pairs": Verb("repcap.cli.pairs", "The distribution of all pairwise cosines, and its tail.", MEASURE),
     "compare": Verb("repcap.cli.compare", "Two matrices side by side, row against row.", MEASURE),
     "track": Verb("repcap.cli.track", "epsilon over the checkpoints of a training run.", MEASURE),
+    "probes": Verb("repcap.cli.probes", "Weights that read from and write to the residual stream.", MEASURE),
     "latents": Verb("repcap.cli.latents", "Does the embedding's epsilon hold in the residual stream?", MEASURE),
     "neighbours": Verb("repcap.cli.neighbours", "Nearest tokens, analogies, clusters, duplicates.", MEASURE),
     "capacity": Verb("repcap.cli.capacity", "How many near-orthogonal vectors fit: laws and proven limits.", LAWS),

@@ -1,0 +1,213 @@
+"""Which weights read from the residual stream and which write to it: one table, by the names that families use.
+
+Names stand as `sources.names.plain` leaves them, without the part that numbers the block; `#` stands for a number.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Literal
+
+from repcap.sources import names
+
+Layout = Literal["whole", "concat", "heads", "groups"]
+"""How the rows of a fused weight are shared out.
+
+whole: not fused. concat: one part after the other (q then k then v, gate then up). heads: head by head, each q, k, v.
+groups: key-value group by group, each its queries, then k, then v.
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Weight:
+    """A weight of a block. parts: what its rows are, in order. writes: its columns are what is written."""
+
+    name: str
+    parts: tuple[str, ...]
+    writes: bool = False
+    layout: Layout = "whole"
+
+
+Q, K, V, O, GATE, UP, DOWN = "q", "k", "v", "o", "gate", "up", "down"
+ROUTER, KV, FUSED = "router", "kv", "qkv"
+PARTS = (Q, K, V, KV, FUSED, O, GATE, UP, DOWN, ROUTER)
+"""In the order of a block: what reads for attention, what it writes, the same of the feed-forward part.
+
+kv: keys and values before they are told apart (deepseek); qkv: a fused weight whose layout the source does not say.
+"""
+QKV = (Q, K, V)
+
+WEIGHTS: tuple[Weight, ...] = (
+    # llama, mistral, qwen, gemma, olmo, phi-1/2 and most others of transformers
+    Weight("self_attn.q_proj", (Q,)),
+    Weight("self_attn.k_proj", (K,)),
+    Weight("self_attn.v_proj", (V,)),
+    Weight("self_attn.o_proj", (O,), writes=True),
+    Weight("mlp.gate_proj", (GATE,)),
+    Weight("mlp.up_proj", (UP,)),
+    Weight("mlp.down_proj", (DOWN,), writes=True),
+    Weight("self_attn.dense", (O,), writes=True),
+    Weight("mlp.fc1", (UP,)),
+    Weight("mlp.fc2", (DOWN,), writes=True),
+    # phi-3, glm-4
+    Weight("self_attn.qkv_proj", QKV, layout="concat"),
+    Weight("mlp.gate_up_proj", (GATE, UP), layout="concat"),
+    # opt
+    Weight("self_attn.out_proj", (O,), writes=True),
+    Weight("fc1", (UP,)),
+    Weight("fc2", (DOWN,), writes=True),
+    # gpt2 (weights stored the other way round), gpt-bigcode, gpt-neo, gpt-j, qwen-1
+    Weight("attn.c_attn", QKV, layout="concat"),
+    Weight("attn.c_proj", (O,), writes=True),
+    Weight("mlp.c_fc", (UP,)),
+    Weight("mlp.c_proj", (DOWN,), writes=True),
+    Weight("mlp.w1", (UP,)),
+    Weight("mlp.w2", (GATE,)),
+    Weight("attn.attention.q_proj", (Q,)),
+    Weight("attn.attention.k_proj", (K,)),
+    Weight("attn.attention.v_proj", (V,)),
+    Weight("attn.attention.out_proj", (O,), writes=True),
+    Weight("attn.q_proj", (Q,)),
+    Weight("attn.k_proj", (K,)),
+    Weight("attn.v_proj", (V,)),
+    Weight("attn.out_proj", (O,), writes=True),
+    Weight("mlp.fc_in", (UP,)),
+    Weight("mlp.fc_out", (DOWN,), writes=True),
+    # gpt-neox, bloom, falcon, chatglm
+    Weight("attention.query_key_value", QKV, layout="heads"),
+    Weight("attention.dense", (O,), writes=True),
+    Weight("self_attention.query_key_value", QKV, layout="heads"),
+    Weight("self_attention.dense", (O,), writes=True),
+    Weight("mlp.dense_h_to_4h", (UP,)),
+    Weight("mlp.dense_4h_to_h", (DOWN,), writes=True),
+    # mpt
+    Weight("attn.Wqkv", QKV, layout="concat"),
+    Weight("ffn.up_proj", (UP,)),
+    Weight("ffn.down_proj", (DOWN,), writes=True),
+    # internlm2
+    Weight("attention.wqkv", QKV, layout="groups"),
+    # Meta and Mistral consolidated
+    Weight("attention.wq", (Q,)),
+    Weight("attention.wk", (K,)),
+    Weight("attention.wv", (V,)),
+    Weight("attention.wo", (O,), writes=True),
+    Weight("feed_forward.w1", (GATE,)),
+    Weight("feed_forward.w3", (UP,)),
+    Weight("feed_forward.w2", (DOWN,), writes=True),
+    # mixtures of experts: the rows of all experts of a block are taken together
+    Weight("block_sparse_moe.gate", (ROUTER,)),
+    Weight("block_sparse_moe.experts.#.w1", (GATE,)),
+    Weight("block_sparse_moe.experts.#.w3", (UP,)),
+    Weight("block_sparse_moe.experts.#.w2", (DOWN,), writes=True),
+    Weight("mlp.gate", (ROUTER,)),
+    Weight("mlp.experts.#.gate_proj", (GATE,)),
+    Weight("mlp.experts.#.up_proj", (UP,)),
+    Weight("mlp.experts.#.down_proj", (DOWN,), writes=True),
+    Weight("mlp.shared_experts.gate_proj", (GATE,)),
+    Weight("mlp.shared_experts.up_proj", (UP,)),
+    Weight("mlp.shared_experts.down_proj", (DOWN,), writes=True),
+    Weight("mlp.shared_expert.gate_proj", (GATE,)),
+    Weight("mlp.shared_expert.up_proj", (UP,)),
+    Weight("mlp.shared_expert.down_proj", (DOWN,), writes=True),
+    # deepseek: what is read is compressed first
+    Weight("self_attn.q_a_proj", (Q,)),
+    Weight("self_attn.kv_a_proj_with_mqa", (KV,)),
+    # GGUF (its converters bring every fused q, k, v into the order q then k then v)
+    Weight("attn_q", (Q,)),
+    Weight("attn_k", (K,)),
+    Weight("attn_v", (V,)),
+    Weight("attn_qkv", QKV, layout="concat"),
+    Weight("attn_q_a", (Q,)),
+    Weight("attn_kv_a_mqa", (KV,)),
+    Weight("attn_output", (O,), writes=True),
+    Weight("ffn_gate", (GATE,)),
+    Weight("ffn_up", (UP,)),
+    Weight("ffn_down", (DOWN,), writes=True),
+    Weight("ffn_gate_inp", (ROUTER,)),
+    Weight("ffn_gate_shexp", (GATE,)),
+    Weight("ffn_up_shexp", (UP,)),
+    Weight("ffn_down_shexp", (DOWN,), writes=True),
+)
+
+ATTN_IN, MLP_IN, ATTN_OUT, MLP_OUT, FINAL = "attn in", "mlp in", "attn out", "mlp out", "final"
+PLACES = (ATTN_IN, ATTN_OUT, MLP_IN, MLP_OUT, FINAL)
+
+NORMS: dict[str, str] = {
+    "input_layernorm": ATTN_IN,
+    "post_attention_layernorm": MLP_IN,
+    "pre_feedforward_layernorm": MLP_IN,
+    "post_feedforward_layernorm": MLP_OUT,
+    "self_attn_layer_norm": ATTN_IN,
+    "final_layer_norm": MLP_IN,
+    "ln_1": ATTN_IN,
+    "ln_2": MLP_IN,
+    "ln_attn": ATTN_IN,
+    "ln_mlp": MLP_IN,
+    "norm_1": ATTN_IN,
+    "norm_2": MLP_IN,
+    "attention_norm": ATTN_IN,
+    "ffn_norm": MLP_IN,
+    "attn_norm": ATTN_IN,
+    "post_attention_norm": ATTN_OUT,
+    "post_ffw_norm": MLP_OUT,
+}
+"""Norm of a block -> where it stands: before or after attention, before or after the feed-forward part.
+
+`post_attention_layernorm` stands after attention where the block has a norm of its own before or after the
+feed-forward part (gemma 2 and 3, olmo 2).
+"""
+
+FINAL_NORMS = (
+    "model.norm",
+    "norm",
+    "output_norm",
+    "transformer.ln_f",
+    "ln_f",
+    "transformer.norm_f",
+    "norm_f",
+    "gpt_neox.final_layer_norm",
+    "final_layer_norm",
+    "model.final_layernorm",
+    "model.decoder.final_layer_norm",
+    "decoder.final_layer_norm",
+    "transformer.encoder.final_layernorm",
+    "language_model.model.norm",
+    "model.language_model.norm",
+)
+
+ONE_PLUS = frozenset(
+    {"gemma", "gemma2", "gemma3", "gemma3_text", "recurrent_gemma", "vaultgemma"}
+    | {"qwen3_next", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text"}
+)
+"""model_type of configurations whose norms multiply by 1 + the stored gain (GGUF files have the 1 added already)."""
+
+CONFIGURED: tuple[tuple[str, str | None, Layout], ...] = (
+    ("falcon", "new_decoder_architecture", "groups"),
+    ("falcon", "multi_query", "concat"),
+    ("chatglm", None, "concat"),
+)
+"""(model_type, key of the configuration that must be true, layout) of `query_key_value` where it is not head by head;
+the first that holds decides.
+"""
+
+_BLOCK = re.compile(r"^(?P<prefix>(?:.*?\.)?)(?:layers|h|blocks|blk)\.(?P<layer>\d+)\.(?P<inner>.+)$")
+_NOT_TEXT = re.compile(r"vision|visual|image|audio|encoder\.block|speech")
+_PATTERNS = {weight: re.compile(re.escape(weight.name).replace(r"\#", r"\d+")) for weight in WEIGHTS}
+
+
+def in_block(name: str) -> tuple[int, str] | None:
+    """(number of the block, name inside it) of a tensor of a text model's block; None for any other.
+
+    >>> in_block("model.layers.3.mlp.up_proj.weight"), in_block("blk.0.attn_q.weight"), in_block("lm_head.weight")
+    ((3, 'mlp.up_proj'), (0, 'attn_q'), None)
+    """
+    found = _BLOCK.match(names.plain(name))
+    if found is None or _NOT_TEXT.search(found["prefix"]):
+        return None
+    return int(found["layer"]), found["inner"]
+
+
+def weight_of(inner: str) -> Weight | None:
+    """The row of the table that a name inside a block matches."""
+    return next((weight for weight, pattern in _PATTERNS.items() if pattern.fullmatch(inner)), None)

@@ -1,0 +1,418 @@
+"""`probes`: the weights that read from and write to the residual stream, layer by layer, as sets of directions."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from repcap._version import __version__
+from repcap.errors import InputError, RepcapError
+from repcap.matrix import Matrix, ProgressFn
+from repcap.studies.probe_names import ATTN_IN, DOWN, FUSED, KV, MLP_IN, PARTS, QKV, O
+from repcap.studies.probe_weights import Found, Gain, Piece, find_weights, open_part
+
+if TYPE_CHECKING:
+    import torch
+
+    from repcap.geometry.alignment import UnitTable
+    from repcap.geometry.epsilon import Spread
+    from repcap.sources.checkpoint import Checkpoint
+
+ALIGN_WORK = 2e13
+"""Up to so many operations every vector is compared with every embedding row without being asked for."""
+LEAST_ROWS = 16
+
+
+@dataclasses.dataclass(frozen=True)
+class Aligned:
+    """The largest |cosine| of a part's vectors with embedding rows. rows: vectors that were compared, all or random.
+
+    largest: of all; vector: which vector of the part; row, token: which embedding row. mean: over the vectors, of each
+    one's largest. random: what `largest` would be for as many random directions (median).
+    """
+
+    rows: int
+    largest: float
+    vector: int
+    row: int
+    token: str | None
+    mean: float
+    random: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """One part of one block: `count` vectors of the stream's width. writes: they are columns that are written.
+
+    spread: None where fewer than two have a direction. median_norm, max_norm: lengths of the vectors.
+    """
+
+    layer: int
+    part: str
+    writes: bool
+    tensors: tuple[str, ...]
+    count: int
+    spread: Spread | None
+    median_norm: float
+    max_norm: float
+    aligned: Aligned | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "layer": self.layer,
+            "part": self.part,
+            "direction": "writes" if self.writes else "reads",
+            "tensors": list(self.tensors),
+            "count": self.count,
+            **({} if self.spread is None else {k: v for k, v in self.spread.to_dict().items() if k != "rows"}),
+            "stored_count": self.count,
+            "median_norm": self.median_norm,
+            "max_norm": self.max_norm,
+            "aligned": self.aligned.to_dict() if self.aligned else None,
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class GainScale:
+    """The gain of a norm, as it multiplies. rms: root of its mean square; small: share below a tenth of the median."""
+
+    layer: int | None
+    place: str
+    tensor: str
+    mean: float
+    rms: float
+    least: float
+    most: float
+    small: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class Probes:
+    """Every part of every block that was found. embedding: its spread; skipped: (tensor, why)."""
+
+    source: str
+    dim: int
+    embedding: Spread
+    parts: tuple[Part, ...]
+    gains: tuple[GainScale, ...]
+    skipped: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+    options: dict[str, Any]
+    seconds: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Parts that occur, in the order of a block."""
+        present = {part.part for part in self.parts}
+        return tuple(name for name in PARTS if name in present)
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        return tuple(sorted({part.layer for part in self.parts}))
+
+    def of(self, layer: int, name: str) -> Part | None:
+        """One part of one block."""
+        return next((part for part in self.parts if part.layer == layer and part.part == name), None)
+
+    @property
+    def sentence(self) -> str:
+        """The range of the ratio to random directions, and the strongest alignment, in words."""
+        known = [part for part in self.parts if part.spread is not None]
+        if not known:
+            return "No part has two vectors with a direction."
+        low = min(known, key=lambda part: part.spread.ratio if part.spread else 0.0)
+        high = max(known, key=lambda part: part.spread.ratio if part.spread else 0.0)
+        assert low.spread is not None
+        assert high.spread is not None
+        text = (
+            f"epsilon is {low.spread.ratio:.2f} ({low.part}, layer {low.layer}) to {high.spread.ratio:.2f} "
+            f"({high.part}, layer {high.layer}) times that of random directions; the embedding's is "
+            f"{self.embedding.ratio:.2f} times"
+        )
+        aligned = [part for part in self.parts if part.aligned is not None]
+        if aligned:
+            best = max(aligned, key=lambda part: part.aligned.largest if part.aligned else 0.0)
+            assert best.aligned is not None
+            what = f"token {best.aligned.token!r}" if best.aligned.token is not None else f"row {best.aligned.row}"
+            text += (
+                f". The vector nearest to an embedding row is one of {best.part} in layer {best.layer}: |cosine| "
+                f"{best.aligned.largest:.3f} with {what} (random directions: {best.aligned.random:.3f})"
+            )
+        return text + "."
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "source": self.source,
+            "dim": self.dim,
+            "epsilon_null": self.embedding.null,
+            "embedding": self.embedding.to_dict(),
+            "parts": [part.to_dict() for part in self.parts],
+            "gains": [gain.to_dict() for gain in self.gains],
+            "skipped": [{"tensor": tensor, "reason": why} for tensor, why in self.skipped],
+            "sentence": self.sentence,
+            "notes": list(self.notes),
+            "options": self.options,
+            "seconds": self.seconds,
+            "repcap_version": __version__,
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class ProbeOptions:
+    """layers: which, all by default. fold: multiply what reads by the gain of the norm before it.
+
+    align_rows: vectors of each part that are compared with the embedding, at random; None: all, or as many as 2e13
+    operations allow; 0: none.
+    """
+
+    layers: tuple[int, ...] = ()
+    fold: bool = False
+    align_rows: int | None = None
+    z: float = 2.0
+    seed: int = 0
+    device: str = "auto"
+
+
+def probes(source: Any, *, on_progress: ProgressFn | None = None, **options: Any) -> Probes:
+    """Measure the vectors with which a model's blocks read from and write to its residual stream.
+
+    Rows of q, k, v, gate, up (and routers), columns of o and down, gains of the norms; found by their names
+    (`probe_names`). Options: see `ProbeOptions`. on_progress: called with (layers done, layers).
+
+    Cost: O(m d^2) for m vectors, and 2 m n d operations for their alignment with n embedding rows. Memory: the unit
+    rows of the embedding where they fit 1 GiB (else they are read again for each layer), blocks of 64 MiB of the
+    weights; columns are gathered block by block, a whole weight is never copied to floats.
+
+    Raises
+    ------
+    SourceError, InputError
+        if the source cannot be read, no weight has a known name, or a layer is not there.
+    """
+    from repcap.geometry.alignment import UnitTable
+    from repcap.sources.opening import open_checkpoint
+    from repcap.sources.select import choose
+
+    started, chosen = time.perf_counter(), ProbeOptions(**options)
+    if chosen.align_rows is not None and chosen.align_rows < 0:
+        raise InputError(f"--align-rows {chosen.align_rows}: give a number of rows, 0 for none")
+    checkpoint = open_checkpoint(source)
+    with choose(checkpoint, "embedding") as embedding:
+        found = find_weights(checkpoint, embedding.dim)
+        layers = _layers(chosen.layers, found.layers)
+        limit = _limit(found, layers, embedding, chosen.align_rows)
+        table = UnitTable(embedding, chosen.device) if limit != 0 else None
+        walk = _Walk(checkpoint, found, embedding, table, chosen, limit)
+        whole = walk.embedding()
+        parts: list[Part] = []
+        for done, layer in enumerate(layers):
+            parts += walk.layer(layer)
+            if on_progress is not None:
+                on_progress(done + 1, len(layers))
+        gains = tuple(_scale(checkpoint, gain) for gain in found.gains if gain.layer is None or gain.layer in layers)
+    if not parts:
+        raise InputError(f"{checkpoint.spec}: no weight could be read; the first: {': '.join(walk.skipped[0])}")
+    return Probes(
+        source=checkpoint.spec,
+        dim=embedding.dim,
+        embedding=whole,
+        parts=tuple(parts),
+        gains=gains,
+        skipped=(*found.skipped, *walk.skipped),
+        notes=tuple(_notes(limit, chosen, found, walk.skipped)),
+        options=dataclasses.asdict(chosen),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _layers(wanted: tuple[int, ...], there: list[int]) -> list[int]:
+    wrong = next((layer for layer in wanted if layer not in there), None)
+    if wrong is not None:
+        raise InputError(f"--layers {wrong}: this model has layers {there[0]}..{there[-1]}")
+    return sorted(set(wanted)) or there
+
+
+def _limit(found: Found, layers: Sequence[int], embedding: Matrix, asked: int | None) -> int | None:
+    """Vectors of a part that are compared with the embedding; None for all."""
+    if asked is not None:
+        return asked
+    sizes = [sum(piece.count for piece in pieces) for (layer, _), pieces in found.parts.items() if layer in set(layers)]
+    each = ALIGN_WORK / (2.0 * embedding.count * embedding.dim)
+    return None if sum(sizes) <= each else max(LEAST_ROWS, int(each / len(sizes)))
+
+
+def _notes(limit: int | None, options: ProbeOptions, found: Found, failed: Sequence[tuple[str, str]]) -> list[str]:
+    notes = []
+    if limit:
+        how = "as asked" if options.align_rows else "to bound the work; --align-rows takes another number"
+        notes.append(
+            f"alignment with the embedding is from at most {limit} random vectors of each part ({how}): "
+            "the largest of all is at least that"
+        )
+    if options.fold:
+        notes.append("what reads is multiplied by the gain of the norm before it")
+    if found.skipped or failed:
+        tensor, why = (*found.skipped, *failed)[0]
+        notes.append(f"{len(found.skipped) + len(failed)} weights are left out; the first: {tensor}: {why}")
+    return notes
+
+
+def _scale(checkpoint: Checkpoint, gain: Gain) -> GainScale:
+    values = (checkpoint.small(gain.tensor).double() + gain.offset).numpy()
+    size = np.abs(values)
+    return GainScale(
+        layer=gain.layer,
+        place=gain.place,
+        tensor=gain.tensor,
+        mean=float(values.mean()),
+        rms=float(np.sqrt(np.mean(values**2))),
+        least=float(size.min()),
+        most=float(size.max()),
+        small=float((size < 0.1 * np.median(size)).mean()),
+    )
+
+
+class _Walk:
+    """Goes through the blocks of one checkpoint, one open at a time."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        found: Found,
+        embedding: Matrix,
+        table: UnitTable | None,
+        options: ProbeOptions,
+        limit: int | None,
+    ) -> None:
+        self._checkpoint, self._found, self._embedding = checkpoint, found, embedding
+        self._table, self._options, self._limit = table, options, limit
+        self._gains = {(gain.layer, gain.place): gain for gain in found.gains}
+        self.skipped: list[tuple[str, str]] = []
+
+    def embedding(self) -> Spread:
+        """Mean and standard deviation of the embedding's rows."""
+        from repcap.geometry.spread import spread_of
+
+        whole = spread_of(self._reader(self._embedding), "all", self._options.z)
+        if whole is None:
+            raise InputError(f"{self._checkpoint.spec}: the embedding has fewer than two rows with a direction")
+        return whole
+
+    def _reader(self, matrix: Matrix) -> Any:
+        import torch
+
+        from repcap.geometry.reader import RowReader, default_block_rows
+        from repcap.numerics import resolve_device
+
+        return RowReader(
+            matrix=matrix,
+            rows=torch.arange(matrix.count),
+            device=resolve_device(self._options.device),
+            dtype=torch.float32,
+            block_rows=default_block_rows(matrix.dim),
+        )
+
+    def layer(self, layer: int) -> list[Part]:
+        """All parts of one block; a part that cannot be read is listed and left out."""
+        parts, opened = [], []
+        try:
+            for name in PARTS:
+                pieces = self._found.parts.get((layer, name))
+                if not pieces:
+                    continue
+                try:
+                    matrix = self._open(layer, name, pieces)
+                    parts.append(self._part(layer, name, pieces, matrix))
+                    opened.append(matrix)
+                except RepcapError as error:
+                    self.skipped.append((pieces[0].tensor, str(error)))
+            if self._table is None or not parts:
+                return parts
+            return self._aligned(parts, opened)
+        finally:
+            for matrix in opened:
+                matrix.close()
+
+    def _open(self, layer: int, name: str, pieces: Sequence[Piece]) -> Matrix:
+        from repcap.geometry.views import ScaledColumns
+
+        matrix = open_part(self._checkpoint, pieces)
+        gain = self._gains.get((layer, ATTN_IN if name in (*QKV, KV, FUSED) else MLP_IN))
+        if gain is None and self._options.fold and not _writes(name):
+            gain = self._gains.get((layer, ATTN_IN))  # parallel blocks have one norm for both
+        if not self._options.fold or _writes(name) or gain is None:
+            return matrix
+        return ScaledColumns(matrix, self._checkpoint.small(gain.tensor).double() + gain.offset)
+
+    def _part(self, layer: int, name: str, pieces: Sequence[Piece], matrix: Matrix) -> Part:
+        from repcap.geometry.passes import first_pass
+        from repcap.geometry.spread import spread
+
+        reader = self._reader(matrix)
+        first = first_pass(reader, find_repeats=False)
+        norms: torch.Tensor = first.norms
+        return Part(
+            layer=layer,
+            part=name,
+            writes=_writes(name),
+            tensors=tuple(piece.tensor for piece in pieces),
+            count=matrix.count,
+            spread=spread(reader, first, name, self._options.z) if first.count > 1 else None,
+            median_norm=float(norms.median()) if first.count else 0.0,
+            max_norm=float(norms.max()) if first.count else 0.0,
+            aligned=None,
+        )
+
+    def _aligned(self, parts: list[Part], opened: list[Matrix]) -> list[Part]:
+        """The same parts with their alignment; all of a block go over the embedding together."""
+        from repcap.geometry.alignment import largest_alignment
+        from repcap.geometry.views import Stacked, Subset
+
+        assert self._table is not None
+        chosen = [self._sample(part) for part in parts]
+        stacked = Stacked([Subset(matrix, rows) for matrix, rows in zip(opened, chosen, strict=True)])
+        found = largest_alignment(stacked, self._table)
+        done, at = [], 0
+        for part, rows in zip(parts, chosen, strict=True):
+            here = slice(at, at + len(rows))
+            at += len(rows)
+            done.append(dataclasses.replace(part, aligned=self._best(rows, found.cosine[here], found.index[here])))
+        return done
+
+    def _sample(self, part: Part) -> np.ndarray:
+        if self._limit is None or self._limit >= part.count:
+            return np.arange(part.count)
+        seed = (self._options.seed, part.layer, PARTS.index(part.part))
+        return np.sort(np.random.default_rng(seed).permutation(part.count)[: self._limit])
+
+    def _best(self, rows: np.ndarray, cosine: np.ndarray, index: np.ndarray) -> Aligned | None:
+        from repcap.laws.existence import random_coherence
+
+        known = ~np.isnan(cosine)
+        if not known.any():
+            return None
+        at, tokens = int(np.nanargmax(cosine)), self._embedding.tokens
+        pairs = float(known.sum()) * self._embedding.count
+        return Aligned(
+            rows=int(known.sum()),
+            largest=float(cosine[at]),
+            vector=int(rows[at]),
+            row=int(index[at]),
+            token=None if tokens is None else tokens.text(int(index[at])),
+            mean=float(cosine[known].mean()),
+            # k lines have k (k - 1) / 2 pairs: the k that has this many.
+            random=random_coherence((1.0 + np.sqrt(1.0 + 8.0 * pairs)) / 2.0, self._embedding.dim),
+        )
+
+
+def _writes(name: str) -> bool:
+    return name in (O, DOWN)
