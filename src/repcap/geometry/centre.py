@@ -19,7 +19,7 @@ from repcap.geometry.spectrum import top_directions
 
 
 def subtract(mean: torch.Tensor) -> Transform:
-    """x -> x - mean, mean (d,) float64.
+    """x -> x - mean in place, mean (d,) float64.
 
     Raises
     ------
@@ -28,12 +28,12 @@ def subtract(mean: torch.Tensor) -> Transform:
     """
     if not bool(torch.isfinite(mean).all()):
         raise VectorsError("the mean of the rows overflows float64: scale the matrix down before centring it")
-    return lambda rows: rows - mean
+    return lambda rows: rows.sub_(mean)
 
 
 def project_out(directions: torch.Tensor) -> Transform:
-    """x -> x - V V^T x, V (d, m) float64 with orthonormal columns."""
-    return lambda rows: rows - (rows @ directions) @ directions.T
+    """x -> x - V V^T x in place, V (d, m) float64 with orthonormal columns."""
+    return lambda rows: rows.sub_((rows @ directions) @ directions.T)
 
 
 def then(first: Transform, second: Transform) -> Transform:

@@ -6,6 +6,7 @@ import dataclasses
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import torch
 
@@ -17,7 +18,7 @@ _BLOCK_BYTES = 64 << 20
 _MAX_BLOCK_ROWS = 4096
 
 Transform = Callable[[torch.Tensor], torch.Tensor]
-"""(b, d) float64 rows to (b, d) float64 rows."""
+"""(b, d) float64 rows to (b, d) float64 rows, in place or not."""
 
 
 def check_matrix(matrix: Matrix) -> None:
@@ -62,10 +63,17 @@ def select_rows(
 
 def _checked(ids: Iterable[int], count: int, option: str) -> torch.Tensor:
     listed = list(ids)
-    wrong = next((i for i in listed if isinstance(i, bool) or int(i) != i or not 0 <= i < count), None)
-    if wrong is not None:
-        raise InputError(f"{option}: {wrong} is no row of the matrix; rows are 0..{count - 1}")
+    for i in listed:
+        if not _is_row(i, count):
+            raise InputError(f"{option}: {i} is no row of the matrix; rows are 0..{count - 1}")
     return torch.tensor([int(i) for i in listed], dtype=torch.long)
+
+
+def _is_row(value: Any, count: int) -> bool:
+    try:
+        return not isinstance(value, bool) and int(value) == value and 0 <= value < count
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def default_block_rows(dim: int) -> int:
@@ -156,22 +164,26 @@ class RowReader:
     def units(self) -> Iterator[UnitRows]:
         """Yield blocks of unit rows, on the cpu. They share one buffer: use each before the next."""
         normaliser = Normaliser(self.dtype)
+        if self.transform is None:
+            for indices, block in self.stored():
+                yield normaliser(block, indices)
+            return
+        wide = Normaliser(torch.float64)
         for indices, block in self.stored():
-            yield normaliser(block, indices) if self.transform is None else self._transformed(block, indices)
+            yield _transformed(block, wide(block, indices), self.transform, normaliser)
 
-    def _transformed(self, block: torch.Tensor, indices: torch.Tensor) -> UnitRows:
-        assert self.transform is not None
-        plain = Normaliser(torch.float64)(block, indices)
-        stored = plain.units * plain.norms[:, None]
-        changed = self.transform(stored)
-        left = torch.linalg.vector_norm(changed, dim=1)
-        # A row is known to the rounding of its stored dtype: what is left below that is noise, not a direction.
-        rounding = 4 * torch.finfo(block.dtype).eps if block.dtype in (torch.float32, torch.float64) else 1e-6
-        changed = torch.where((left > rounding * plain.norms)[:, None], changed, 0.0)
-        again = Normaliser(self.dtype)(changed, plain.indices)
-        gone = tuple((row, NO_REST if reason == ZERO else reason) for row, reason in again.dropped)
-        norms = plain.norms if not gone else left[left > rounding * plain.norms]
-        return UnitRows(again.units, norms, again.indices, plain.dropped + gone)
+
+def _transformed(block: torch.Tensor, plain: UnitRows, transform: Transform, normaliser: Normaliser) -> UnitRows:
+    """Unit rows of transform(x), where `plain` are the float64 unit rows of `block`; works in the buffer of `plain`."""
+    changed = transform(plain.units.mul_(plain.norms[:, None]))
+    left = torch.linalg.vector_norm(changed, dim=1)
+    # A row is known to the rounding of its stored dtype: what is left below that is noise, not a direction.
+    rounding = 4 * torch.finfo(block.dtype).eps if block.dtype in (torch.float32, torch.float64) else 1e-6
+    gone = left <= rounding * plain.norms
+    changed[gone] = 0.0
+    again = normaliser(changed, plain.indices)
+    emptied = tuple((row, NO_REST if reason == ZERO else reason) for row, reason in again.dropped)
+    return UnitRows(again.units, plain.norms[~gone] if emptied else plain.norms, again.indices, plain.dropped + emptied)
 
 
 def _runs(indices: torch.Tensor) -> list[tuple[int, int]]:

@@ -98,6 +98,7 @@ class Normaliser:
     def __init__(self, dtype: torch.dtype) -> None:
         self.dtype = dtype
         self._buffer: torch.Tensor | None = None
+        self._wide: Normaliser | None = None
 
     def __call__(self, block: torch.Tensor, indices: torch.Tensor) -> UnitRows:
         """Unit rows of `block`, (b, d), whose rows have these numbers. O(b d) time; memory of one block.
@@ -109,8 +110,9 @@ class Normaliser:
         """
         check_block(block)
         if block.dtype == torch.float64 and self.dtype == torch.float32:
-            wide = Normaliser(torch.float64)(block, indices)
-            return dataclasses.replace(wide, units=wide.units.to(torch.float32))
+            self._wide = self._wide or Normaliser(torch.float64)
+            wide = self._wide(block, indices)
+            return dataclasses.replace(wide, units=self._copy(wide.units))
         rows = self._copy(block)
         norms = lengths(rows)
         low, high = _SAFE[self.dtype]
