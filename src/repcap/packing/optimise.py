@@ -132,8 +132,17 @@ class Descent:
             y /= torch.linalg.vector_norm(y, dim=1, keepdim=True)
 
     def lines(self) -> torch.Tensor:
-        """All k lines of the best rows so far, (k, d) float32 on the cpu."""
-        return torch.nn.functional.normalize(self.symmetry.expand(self.best.rows()), dim=1)
+        """All k lines of the best rows so far, (k, d) in the working precision, on the cpu."""
+        lines = self.symmetry.expand(self.best.rows())
+        for first in range(0, lines.shape[0], UPDATE_ROWS):
+            part = lines[first : first + UPDATE_ROWS]
+            part /= torch.linalg.vector_norm(part, dim=1, keepdim=True)
+        return lines
+
+    def release(self) -> None:
+        """Give up rows, velocity, gradient and blocks; `best` and `lines` stay."""
+        self.rows = self.velocity = self.gradient = torch.empty(0)
+        del self.block_pass
 
     def state(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
         """What `restore` needs: tensors, and numbers that survive JSON."""

@@ -18,8 +18,10 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
 LARGEST = 40_000
-"""k d up to which `polish` tries: k x k cosines (k <= 2000 or so) and a sparse system are held in memory."""
-MOST_PAIRS = 150_000
+"""k d up to which `polish` tries."""
+MOST_LINES = 2_000
+"""Lines up to which it tries: k x k cosines are held in memory (32 MB)."""
+MOST_PAIRS = 40_000
 WINDOW = 0.05
 """Pairs within 5 % of the largest are candidates for the active set."""
 CANDIDATES = 4
@@ -43,7 +45,7 @@ def polish(rows: Array) -> Polished:
     start = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     best = Polished(start, _coherence(start), 0)
     k, d = start.shape
-    if k * d > LARGEST or best.coherence < 1e-9 or best.coherence > 1 - 1e-9:
+    if k * d > LARGEST or k > MOST_LINES or best.coherence < 1e-9 or best.coherence > 1 - 1e-9:
         return best
     upper = np.triu_indices(k, 1)
     sizes = np.abs((start @ start.T)[upper])
@@ -94,7 +96,7 @@ def _newton(rows: Array, left: Index, right: Index) -> Array:
         to_right = signs[:, None] * rows[left] - values[:, None] * rows[right]
         entries = np.concatenate([to_left.ravel(), to_right.ravel(), -np.ones(len(left))])
         system = csr_matrix((entries, (lines, columns)), shape=(len(left), k * d + 1))
-        move = lsmr(system, -residual, atol=1e-13, btol=1e-13, conlim=1e14, maxiter=2000)[0]
+        move = lsmr(system, -residual, atol=1e-13, btol=1e-13, conlim=1e14, maxiter=500)[0]
         rows = rows + move[:-1].reshape(k, d)
         rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     return rows

@@ -11,7 +11,7 @@ import torch
 from repcap.packing.batch import ENTRIES, AffineGroup, BatchDescent, CyclicGroup, Group, NoGroup
 from repcap.packing.checkpoint import Checkpoint, SearchState
 from repcap.packing.optimise import Budget, Descent, Schedule
-from repcap.packing.polish import LARGEST, polish
+from repcap.packing.polish import LARGEST, MOST_LINES, polish
 from repcap.packing.symmetry import TRIVIAL, Cyclic, automatic_order, random_cyclic
 
 SMALL = 512
@@ -111,7 +111,7 @@ class Search:
             self._take(self._descent)
         if self.state.rows is None:
             raise KeyboardInterrupt  # stopped before the first pass: there is nothing to keep
-        if not interrupted and o.k * o.d <= LARGEST:
+        if not interrupted and o.k * o.d <= LARGEST and o.k <= MOST_LINES:
             self.state.rows, self.state.coherence = polished(self.state.rows)
         seconds = time.perf_counter() - self._began
         s = self.state
@@ -149,6 +149,7 @@ class Search:
         self._descent = None
         self.state.restart += 1
         self.state.steps += descent.step_count
+        descent.release()
         if descent.best.coherence < self.state.coherence:
             self.state.rows, self.state.coherence = descent.lines(), descent.best.coherence
             order = descent.symmetry.order

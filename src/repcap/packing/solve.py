@@ -16,7 +16,7 @@ from repcap.packing.coherence import coherence
 from repcap.packing.gradient import WORKING
 from repcap.packing.optimise import Budget
 from repcap.packing.result import Packing, PackProgress, ProgressHook
-from repcap.packing.search import Found, Search, SearchOptions, generator_for, random_start
+from repcap.packing.search import REACHED, Found, Search, SearchOptions, generator_for, random_start
 from repcap.packing.symmetry import automatic_order
 
 METHODS = ("optimise", "random", "adam-pnorm")
@@ -108,7 +108,8 @@ def pack(
         Order g of the rotation that the packing is invariant under: 1 none, g must divide k; `auto` takes the largest
         g <= 20 that leaves 100 orbits. A search of order g costs 1/g.
     constructions
-        Whether the answer may be an explicit construction (or a subset of one) if that is better.
+        Whether the answer of `optimise` may be an explicit construction (or a subset of one) if that is better.
+        Where one attains the proven bound, no search is run.
     checkpoint
         File that the search writes its state to every 30 s and starts from if it exists; removed at the end.
     keep_on_interrupt
@@ -131,10 +132,13 @@ def pack(
     )  # fmt: skip
     _check(task)
     details: dict[str, Any] = {}
-    built = _construct(k, d) if constructions else None
-    found = _found(_one_of("method", method, METHODS), task, checkpoint, details, built)
-    optimised = coherence(found.rows, device=task.device).value if found is not None else None
+    # A baseline is asked for to be seen: a construction would hide it.
+    built = _construct(k, d) if constructions and method == "optimise" else None
     constructed = coherence(built[0]).value if built is not None else None
+    found = None
+    if constructed is None or constructed > bound + REACHED or init != "random":  # else nothing is left to search for
+        found = _found(_one_of("method", method, METHODS), task, checkpoint, details, built)
+    optimised = coherence(found.rows, device=task.device).value if found is not None else None
     if built is not None and (optimised is None or (constructed is not None and constructed <= optimised)):
         vectors, value, label = built[0], constructed, f"construction: {built[1]}"
     else:
@@ -206,13 +210,11 @@ def _found(
     checkpoint: str | os.PathLike[str] | None,
     details: dict[str, Any],
     built: tuple[torch.Tensor, str] | None,
-) -> Found | None:
+) -> Found:
     if method == "random":
         return _random(task, details)
     if method == "adam-pnorm":
         return _adam(task, details)
-    if task.k <= task.d and built is not None:
-        return None  # an orthonormal set: nothing is left to search for
     return _optimise(task, checkpoint, built, details)
 
 

@@ -47,7 +47,13 @@ class Cyclic:
 
     def expand(self, orbits: torch.Tensor) -> torch.Tensor:
         """All lines, (order * a, d), from one of each orbit, (a, d): all first ones, then all second ones, ..."""
-        return torch.cat([self.apply(orbits, shift) for shift in range(self.order)], dim=-2)
+        if self.order == 1:
+            return orbits.clone()
+        count = orbits.shape[-2]
+        lines = orbits.new_empty((*orbits.shape[:-2], self.order * count, orbits.shape[-1]))
+        for shift in range(self.order):
+            lines[..., shift * count : (shift + 1) * count, :] = self.apply(orbits, shift)
+        return lines
 
 
 TRIVIAL = Cyclic(1, ())

@@ -1,0 +1,163 @@
+"""What the packing search costs and reaches, measured on this machine in one run.
+
+    python benchmarks/packing.py                 race, step, memory, optima
+    python benchmarks/packing.py --targets       the five (2000, d) cells, three seeds each, with and without symmetry
+    python benchmarks/packing.py --small         all of it in little, in about a minute
+
+race    seconds until the published coherence is reached, ours against the published loop (Adam on sum |cos|^p), which
+        gets 20 times our time; what it has reached by then is printed
+step    a step against the time of its 3 k^2 d flops at the rate of a large matrix product, measured in between
+memory  peak resident memory of a step at k = 32000 over the memory before, in a process of its own
+optima  known optima from random starts: seconds and distance
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+from repcap.laws.data import optimized_packing
+from repcap.packing import pack
+from repcap.packing.adam_pnorm import adam_pnorm
+from repcap.packing.gradient import BLOCK_COLUMNS, BLOCK_ROWS
+from repcap.packing.optimise import Budget, Descent
+from repcap.packing.search import generator_for, random_start
+
+CPU = torch.device("cpu")
+RACES = ((2000, 128), (2000, 256), (4000, 256))
+TARGETS = {(2000, 32): 0.3595, (2000, 64): 0.2125, (2000, 128): 0.1292, (2000, 256): 0.0776, (2000, 512): 0.0449}
+OPTIMA = (
+    (6, 3, 1 / math.sqrt(5), 8), (12, 4, 1 / 2, 8), (16, 6, 1 / 3, 64), (28, 7, 1 / 3, 8), (36, 6, 1 / 2, 16),
+    (120, 8, 1 / 2, 16), (63, 7, 1 / 2, 256), (36, 15, 1 / 5, 256), (144, 16, 1 / 4, 256), (276, 23, 1 / 5, 600),
+)  # fmt: skip
+
+
+def published(k: int, d: int) -> float:
+    """Coherence of the published optimised packing (k, d)."""
+    table = optimized_packing()
+    return next(float(e) for kk, dd, e in zip(table.k, table.d, table.epsilon, strict=True) if (kk, dd) == (k, d))
+
+
+def race(k: int, d: int, factor: float, multiplier: int, rate: float) -> list[dict[str, float | int | str | None]]:
+    goal = published(k, d)
+    ours = {}
+    for symmetry in ("auto", 1):
+        began = time.perf_counter()
+        packing = pack(k, d, target=goal, symmetry=symmetry, constructions=False)
+        ours[symmetry] = (time.perf_counter() - began, packing.coherence, packing.steps)
+    limit = factor * max(seconds for seconds, _, _ in ours.values())
+    start = random_start(k, d, generator_for(0, 0))
+    theirs = adam_pnorm(start, Budget(None, seconds=limit, target=goal), multiplier, rate)
+    rows = []
+    for symmetry, (seconds, value, steps) in ours.items():
+        then = min((best for at, best in theirs.trace if at <= factor * seconds), default=float("nan"))
+        reached = theirs.coherence <= goal
+        rows.append({
+            "k": k, "d": d, "published": goal, "symmetry": str(symmetry), "seconds": seconds, "coherence": value,
+            "steps": steps, "adam_exponent": theirs.p, f"adam_after_{factor:g}x": then,
+            "adam_seconds": theirs.seconds, "adam_reached": reached,
+            "faster": theirs.seconds / seconds if reached else None, "faster_at_least": limit / seconds,
+        })  # fmt: skip
+    return rows
+
+
+def gemm_seconds(size: int = 2048) -> float:
+    """Seconds of one float32 matrix product of this size."""
+    a, b = torch.randn(size, size), torch.randn(size, size)
+    out = torch.empty(size, size)
+    began = time.perf_counter()
+    torch.mm(a, b, out=out)
+    return time.perf_counter() - began
+
+
+def step(k: int, d: int, repeats: int = 9) -> dict[str, float | int]:
+    """The fastest step against its flops at the fastest rate; the two are measured in turns."""
+    descent = Descent(random_start(k, d, generator_for(0, 0)), CPU)
+    descent.step(0.3)
+    steps, rates = [], []
+    for _ in range(repeats):
+        rates.append(2 * 2048**3 / gemm_seconds())
+        began = time.perf_counter()
+        descent.step(0.3)
+        steps.append(time.perf_counter() - began)
+    return {
+        "k": k, "d": d, "step_ms": 1e3 * min(steps), "gemm_gflops": max(rates) / 1e9,
+        "ratio": min(steps) / (3 * k * k * d / max(rates)),
+    }  # fmt: skip
+
+
+MEMORY = """
+import resource, sys, torch
+from repcap.packing import pack
+k, d = int(sys.argv[1]), int(sys.argv[2])
+pack(1200, d, steps=2, symmetry=1, constructions=False)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+pack(k, d, steps=1, symmetry=1, constructions=False)
+print(before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def memory(k: int, d: int) -> dict[str, float | int]:
+    done = subprocess.run([sys.executable, "-c", MEMORY, str(k), str(d)], capture_output=True, text=True, check=True)
+    before, after = (1024 * int(word) for word in done.stdout.split())
+    blocks = 2 * 4 * BLOCK_ROWS * BLOCK_COLUMNS
+    return {
+        "k": k, "d": d, "peak_over_baseline_mb": (after - before) / 1e6, "allowed_mb": (12 * k * d + blocks) / 1e6,
+        "floats_per_kd": (after - before - blocks) / (4 * k * d),
+    }  # fmt: skip
+
+
+def optimum(k: int, d: int, value: float, restarts: int) -> dict[str, float | int | str]:
+    began = time.perf_counter()
+    packing = pack(k, d, restarts=restarts, constructions=False)
+    return {
+        "k": k, "d": d, "optimum": value, "distance": packing.coherence - value, "method": packing.method,
+        "restarts": packing.steps // 400, "seconds": time.perf_counter() - began,
+    }  # fmt: skip
+
+
+def target(k: int, d: int, seed: int, symmetry: int | str) -> dict[str, float | int | str | bool]:
+    packing = pack(k, d, seed=seed, symmetry=symmetry, constructions=False)
+    limit = TARGETS[k, d]
+    return {
+        "k": k, "d": d, "seed": seed, "symmetry": str(symmetry), "steps": packing.steps, "coherence": packing.coherence,
+        "limit": limit, "met": packing.coherence <= limit, "seconds": packing.seconds,
+    }  # fmt: skip
+
+
+def show(row: dict[str, object]) -> None:
+    rate = 2 * 2048**3 / min(gemm_seconds() for _ in range(5)) / 1e9
+    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, float32 product {rate:.0f} GFlop/s")
+    if "targets" in parts:
+        cells = [(2000, 32)] if options.small else list(TARGETS)
+        for k, d in cells:
+            for symmetry in ("auto", 1):
+                for seed in range(1 if options.small else 3):
+                    add("targets", target(k, d, seed, symmetry))
+    if "race" in parts:
+        for k, d in [(1000, 128)] if options.small else RACES:
+            for row in race(k, d, 3.0 if options.small else 20.0, options.multiplier, options.rate):
+                add("race", row)
+    if "step" in parts:
+        for k, d in [(1000, 128)] if options.small else RACES:
+            add("step", step(k, d))
+    if "memory" in parts:
+        add("memory", memory(8000 if options.small else 32000, 256))
+    if "optima" in parts:
+        for cell in OPTIMA[:6] if options.small else OPTIMA:
+            add("optima", optimum(*cell))
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=2) + "\n")
+    print(f"peak memory of this process {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

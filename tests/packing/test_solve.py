@@ -1,0 +1,211 @@
+"""`pack`: arguments, the better of search and construction, baselines, degenerate sizes."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import settings as options
+from hypothesis import strategies as st
+
+from repcap.errors import InputError
+from repcap.packing import pack
+from repcap.packing.adam_pnorm import adam_pnorm, exponent
+from repcap.packing.coherence import coherence
+from repcap.packing.optimise import Budget
+from repcap.packing.random_lines import largest_cosine
+from repcap.packing.search import generator_for, random_start
+
+
+@options(max_examples=12)
+@given(k=st.integers(2, 30), d=st.integers(1, 12), constructions=st.booleans(), seed=st.integers(0, 50))
+def test_any_size_gives_unit_vectors_no_better_than_proven(k, d, constructions, seed):
+    packing = pack(k, d, steps=20, seed=seed, constructions=constructions)
+    assert packing.vectors.shape == (k, d)
+    assert torch.allclose(packing.vectors.norm(dim=1), torch.ones(k, dtype=packing.vectors.dtype), atol=1e-6)
+    assert packing.coherence == pytest.approx(coherence(packing.vectors).value, abs=1e-15)
+    assert packing.lower_bound - 1e-9 <= packing.coherence <= 1.0
+    record = packing.to_dict()
+    assert {"k", "d", "seed", "coherence", "lower_bound", "seconds", "steps", "path", "method"} <= set(record)
+    json.dumps(record)
+
+
+def test_construction_wins_where_it_is_better():
+    packing = pack(500, 64, steps=15)
+    assert packing.method == "construction: Kerdock"
+    assert packing.coherence == pytest.approx(0.125, abs=1e-12)
+    assert packing.optimised is not None
+    assert packing.optimised > 0.125
+    alone = pack(500, 64, steps=15, constructions=False)
+    assert alone.coherence == packing.optimised
+    assert alone.constructed is None
+
+
+def test_subset_of_a_larger_set():
+    packing = pack(64, 8, steps=5)
+    assert packing.coherence == pytest.approx(0.5, abs=1e-12)
+    assert "E8" in packing.method
+
+
+def test_no_search_where_the_bound_is_attained():
+    packing = pack(28, 7)
+    assert (packing.steps, packing.optimised) == (0, None)
+    assert packing.coherence == pytest.approx(1 / 3, abs=1e-12)
+
+
+def test_better_sets_that_are_not_built_are_named():
+    packing = pack(300, 12, steps=5)  # 378 lines at 1/2: the Coxeter-Todd lattice
+    assert packing.details["better_known"]["coherence"] == pytest.approx(0.5)
+    assert packing.coherence > 0.5
+
+
+def test_random_baseline_against_its_prediction():
+    packing = pack(300, 24, method="random", trials=40, seed=2)
+    assert packing.steps == 0
+    assert packing.coherence == pytest.approx(packing.details["predicted"], rel=0.04)
+    draws = [
+        float(np.abs(np.triu((r := random_start(300, 24, generator_for(2, t)).numpy()) @ r.T, 1)).max())
+        for t in range(40)
+    ]
+    assert packing.coherence == pytest.approx(min(draws), abs=1e-6)
+    assert packing.details["median_draw"] == pytest.approx(sorted(draws)[20], abs=1e-6)
+
+
+def test_largest_cosine_over_block_borders(monkeypatch):
+    monkeypatch.setattr("repcap.packing.random_lines.BLOCK", 7)
+    rows = random_start(30, 6, generator_for(0, 0))
+    assert largest_cosine(rows) == pytest.approx(coherence(rows).value, abs=1e-6)
+
+
+def test_published_exponents():
+    # min(int(m / ln d), 20): over the published grid 5 to 17.
+    assert [exponent(128, m) for m in (40, 50, 60)] == [8, 10, 12]
+    assert exponent(2, 60) == 20
+    assert exponent(4096, 50) == int(50 / math.log(4096))
+
+
+def test_adam_descends_the_p_norm():
+    start = random_start(60, 8, generator_for(0, 0))
+    result = adam_pnorm(start, Budget(150), m=40)
+    assert result.steps == 150
+    assert result.coherence < 0.8 * coherence(start).value
+    assert coherence(result.rows).value == pytest.approx(result.coherence, abs=1e-6)
+    assert [best for _, best in result.trace] == sorted((best for _, best in result.trace), reverse=True)
+    packing = pack(60, 8, method="adam-pnorm", steps=20, multiplier=40)
+    assert packing.method == f"adam-pnorm p={exponent(8, 40)}"
+
+
+def test_start_from_a_construction_and_from_a_file(tmp_path):
+    warm = pack(150, 10, init="construction", steps=60, constructions=False)
+    cold = pack(150, 10, steps=60, constructions=False)
+    assert warm.coherence < 0.75
+    assert warm.coherence != cold.coherence
+    path = tmp_path / "start.npy"
+    np.save(path, cold.vectors.numpy())
+    again = pack(150, 10, init=str(path), steps=60, constructions=False)
+    assert again.coherence <= cold.coherence + 1e-3
+    with pytest.raises(InputError, match="150 vectors"):
+        pack(151, 10, init=str(path))
+    with pytest.raises(InputError, match="R\\^10"):
+        pack(150, 11, init=str(path))
+
+
+def test_progress_is_told():
+    seen = []
+    pack(40, 8, steps=10, constructions=False, on_progress=seen.append)
+    assert [state.step for state in seen] == list(range(1, 11))
+    assert seen[-1].fraction == 1.0
+    assert all(state.best <= state.coherence and state.lower_bound < state.best for state in seen)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_interrupt(keep):
+    def stop(state):
+        if state.step == 5:
+            raise KeyboardInterrupt
+
+    if not keep:
+        with pytest.raises(KeyboardInterrupt):
+            pack(40, 8, constructions=False, on_progress=stop)
+        return
+    packing = pack(40, 8, constructions=False, on_progress=stop, keep_on_interrupt=True)
+    assert packing.interrupted
+    assert packing.steps == 5
+    assert packing.coherence < 0.99
+
+
+def test_checkpoint_goes_on_and_refuses_another_search(tmp_path, monkeypatch):
+    monkeypatch.setattr("repcap.packing.checkpoint.Checkpoint.__init__.__defaults__", (0.0,))
+    path = tmp_path / "search.checkpoint"
+
+    def stop(state):
+        if state.step == 12:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pack(60, 9, steps=40, seed=4, constructions=False, checkpoint=path, on_progress=stop)
+    assert path.exists()
+    with pytest.raises(InputError, match="another search"):
+        pack(60, 9, steps=40, seed=5, constructions=False, checkpoint=path)
+    seen = []
+    resumed = pack(60, 9, steps=40, seed=4, constructions=False, checkpoint=path, on_progress=seen.append)
+    assert seen[0].step in (12, 13)
+    assert resumed.steps == 40
+    assert not path.exists()
+    whole = pack(60, 9, steps=40, seed=4, constructions=False)
+    assert resumed.coherence == pytest.approx(whole.coherence, abs=1e-6)
+    path.write_bytes(b"rubbish")
+    with pytest.raises(InputError, match="no checkpoint of a packing"):
+        pack(60, 9, steps=40, seed=4, constructions=False, checkpoint=path)
+
+
+def test_batches_go_on_after_a_checkpoint(tmp_path, monkeypatch):
+    monkeypatch.setattr("repcap.packing.checkpoint.Checkpoint.__init__.__defaults__", (0.0,))
+    path = tmp_path / "batch.checkpoint"
+
+    def stop(state):
+        if state.fraction > 0.6:
+            raise KeyboardInterrupt
+
+    options = {"steps": 20, "restarts": 30, "constructions": False, "checkpoint": path}
+    with pytest.raises(KeyboardInterrupt):
+        pack(20, 7, **options, on_progress=stop)
+    resumed = pack(20, 7, **options)
+    assert resumed.steps == 600
+    assert resumed.coherence == pytest.approx(
+        pack(20, 7, steps=20, restarts=30, constructions=False).coherence, abs=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"k": 1}, "at least 2 vectors"),
+        ({"d": 0}, "dimension"),
+        ({"steps": 0}, "steps"),
+        ({"steps": None}, "end"),
+        ({"restarts": 0}, "restarts"),
+        ({"precision": "float8"}, "precision"),
+        ({"method": "magic"}, "method"),
+        ({"symmetry": 7}, "multiple"),
+        ({"symmetry": "many"}, "symmetry"),
+        ({"init": "nowhere.npy"}, "no file"),
+        ({"device": "tpu9"}, "device"),
+        ({"trials": 0, "method": "random"}, "trials"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_bad_arguments(arguments, match):
+    with pytest.raises(InputError, match=match):
+        pack(**{"k": 30, "d": 5, "constructions": False, **arguments})
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64", "bfloat16"])
+def test_every_precision_descends(precision):
+    packing = pack(900, 48, steps=15, precision=precision, constructions=False)  # too large for a polish in float64
+    assert packing.coherence < 0.45
+    assert packing.vectors.dtype == (torch.float64 if precision == "float64" else torch.float32)
