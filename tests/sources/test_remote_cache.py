@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import pickle
 import threading
 from pathlib import Path
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 
 from repcap.errors import RemoteError, SourceError
 from repcap.sources.cache import Spans, TensorFile, file_name, tensor_header
-from repcap.sources.ranges import Patience, RangesRefused, check_url, retry_after, version_of
+from repcap.sources.patience import Patience, retry_after
+from repcap.sources.ranges import RangesRefused, check_url, version_of
 from repcap.sources.transfer import Plan
 
 span = st.tuples(st.integers(0, 60), st.integers(0, 60)).map(sorted).map(tuple)
@@ -106,7 +108,7 @@ def test_what_came_before_a_failure_stays(tmp_path: Path) -> None:
     assert tensor_file(tmp_path).missing([(0, len(DATA))]) == [(1000, len(DATA))]
 
 
-@pytest.mark.parametrize("torn", ["", "17", "1000 20", "x y\n", "9 99999999\n", "-5 7\n"])
+@pytest.mark.parametrize("torn", ["", "17", "1000 20", "x y\n", "9 99999999\n", "-5 7\n", f"1 {'9' * 5000}\n"])
 def test_a_torn_journal_never_says_too_much(tmp_path: Path, torn: str) -> None:
     """A last line without its end is one that was being written when the machine stopped."""
     with pytest.raises(ConnectionError):
@@ -139,6 +141,27 @@ def test_what_does_not_belong_together_is_made_anew(tmp_path: Path, damage: str)
     file.fill([(0, len(DATA))], Far())
     assert content(file) == DATA
     assert file.path.exists()
+
+
+def test_a_whole_file_of_something_else_is_not_read(tmp_path: Path) -> None:
+    """Rows are read from the part while it fills up, though a file stands where the whole one will."""
+    file = tensor_file(tmp_path)
+    other = tensor_header("w", "U8", (2, len(DATA) // 2), len(DATA), {})
+    file.path.write_bytes(other + bytes(len(DATA)))
+    file.fill([(100, 300)], Far())
+    assert content(file)[100:300] == DATA[100:300]
+    again = tensor_file(tmp_path)
+    assert content(again)[100:300] == DATA[100:300]
+    again.fill([(0, len(DATA))], Far())
+    assert content(again) == DATA
+    assert again.where == again.path
+
+
+def test_a_directory_in_the_way(tmp_path: Path) -> None:
+    file = tensor_file(tmp_path)
+    file.path.mkdir()
+    with pytest.raises(SourceError, match=r"cannot write .*is a directory"):
+        file.fill([(0, len(DATA))], Far())
 
 
 def test_a_full_disk_keeps_what_there_is(tmp_path: Path) -> None:
@@ -179,7 +202,15 @@ def test_headers_are_aligned() -> None:
 
 @pytest.mark.parametrize(
     ("value", "least", "most"),
-    [("7", 7, 7), ("", None, None), ("soon", None, None), ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0)],
+    [
+        ("7", 7, 7),
+        ("", None, None),
+        ("soon", None, None),
+        ("\xb2", None, None),  # a digit, but no number
+        ("9" * 500, math.inf, math.inf),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0),
+        ("Mon, 01 Jan 0001 00:00:00 -0000", 0, 0),
+    ],
 )
 def test_retry_after(value: str, least: float | None, most: float | None) -> None:
     found = retry_after({"retry-after": value} if value else {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 from hubmade import shard
 from hubserver import HubServer
 from repcap.errors import RemoteError, SourceError
-from repcap.sources import open_source
+from repcap.sources import open_source, ranges
 
 
 @pytest.fixture
@@ -94,6 +95,25 @@ def test_a_server_without_ranges_that_stops_early(hub: HubServer, embedding: tor
     hub.fault("ignore_range", times=1)
     hub.fault("cut", after=5000, times=None)
     with pytest.raises(RemoteError, match=r"model\.safetensors: the connection"):
+        read(address(hub), allow_full_download=True)
+
+
+def test_a_server_without_ranges_that_compresses(hub: HubServer, embedding: torch.Tensor) -> None:
+    hub.fault("ignore_range", times=1)
+    hub.fault("gzip", times=None)
+    with pytest.raises(RemoteError, match="compresses what it sends"):
+        read(address(hub), allow_full_download=True)
+
+
+def test_a_server_without_ranges_and_a_full_disk(
+    hub: HubServer, embedding: torch.Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: ranges.RangeFile, write: ranges.Write) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(ranges.RangeFile, "whole", full)
+    hub.fault("ignore_range", times=None)
+    with pytest.raises(SourceError, match=r"cannot write .*: no space left on device"):
         read(address(hub), allow_full_download=True)
 
 

@@ -19,6 +19,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import threading
 import time
@@ -32,6 +33,8 @@ from repcap.files import write_text
 
 Span = tuple[int, int]
 """Bytes start..stop-1."""
+
+JOURNAL_LINE = re.compile(r"([0-9]{1,18}) ([0-9]{1,18})")
 
 Write = Callable[[int, bytes], None]
 """Called with (position, bytes)."""
@@ -169,8 +172,8 @@ class TensorFile:
 
     @property
     def where(self) -> Path:
-        """The file that holds the bytes now."""
-        return self.path if self.path.exists() else self.part
+        """The file that holds the bytes now. A whole file of something else does not count."""
+        return self.path if self._holds_header(self.path) else self.part
 
     def missing(self, wanted: Sequence[Span]) -> list[Span]:
         """What of `wanted` is not in the file, in order and disjoint."""
@@ -199,14 +202,16 @@ class TensorFile:
         self._check_space(sum(stop - start for start, stop in gaps))
         try:
             self._fetch_into_part(gaps, fetch)
+            if self.complete:
+                self.part.replace(self.path)
+                self.journal.unlink(missing_ok=True)
         except OSError as error:
             if error.errno is None or isinstance(error, ConnectionError):
                 raise
             reason = (error.strerror or str(error)).lower()
-            raise SourceError(f"cannot write {self.part}: {reason}; what was fetched is kept") from error
-        if self.complete:
-            self.part.replace(self.path)
-            self.journal.unlink(missing_ok=True)
+            raise SourceError(
+                f"cannot write {error.filename or self.part}: {reason}; what was fetched is kept"
+            ) from error
 
     def _fetch_into_part(self, gaps: list[Span], fetch: Fetch) -> None:
         with self._open_part() as handle:
@@ -263,7 +268,7 @@ class TensorFile:
             with path.open("rb") as opened:
                 right = opened.read(self.offset) == self.header
             return right and path.stat().st_size == self.offset + self.nbytes
-        except FileNotFoundError:
+        except OSError:  # not there, or not to be read
             return False
 
     def _look(self) -> None:
@@ -274,9 +279,9 @@ class TensorFile:
                 self._spans.add(0, self.nbytes)
             elif self._part_is_ours():
                 for line in self.journal.read_text(encoding="ascii", errors="replace").split("\n")[:-1]:
-                    start, _, stop = line.partition(" ")
-                    if start.isdigit() and stop.isdigit() and int(stop) <= self.nbytes:
-                        self._spans.add(int(start), int(stop))
+                    span = JOURNAL_LINE.fullmatch(line)
+                    if span and int(span[2]) <= self.nbytes:
+                        self._spans.add(int(span[1]), int(span[2]))
 
     def _check_space(self, needed: int) -> None:
         free = shutil.disk_usage(self.path.parent).free

@@ -7,6 +7,7 @@ also "not found" to huggingface_hub), then by the status, then by the kind of tr
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -58,7 +59,8 @@ def explain_status(
         )
     if status == 429:
         wait = lower.get("retry-after")
-        after = f"wait {wait} s, then run again" if wait and wait.isdigit() else "wait some minutes, then run again"
+        said = wait is not None and re.fullmatch("[0-9]{1,6}", wait)
+        after = f"wait {wait} s, then run again" if said else "wait some minutes, then run again"
         return RemoteError(f"{what}: too many requests (429): {after}")
     if status >= 500 or status in RETRIED:
         return RemoteError(f"{what}: the server fails ({status}): try later")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 import json
 import logging
 import re
@@ -20,13 +21,19 @@ from urllib.parse import urlsplit
 from repcap._version import __version__
 from repcap.errors import RemoteError, RepcapError
 from repcap.matrix import ProgressFn
+from repcap.sources.beside import MAX_JSON
 from repcap.sources.cache import cache_dir, file_name, make_directory
 from repcap.sources.hub_errors import RETRIED, explain, http_library
-from repcap.sources.ranges import PATIENCE, RangeFile, retry_after
+from repcap.sources.patience import retry_after
+from repcap.sources.ranges import PATIENCE, RangeFile
 from repcap.sources.remote import RemoteFile, write_bytes
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 T = TypeVar("T")
+
+
+class TooLarge(RemoteError):
+    """A small file that is not small."""
 
 
 class HubRepo:
@@ -84,11 +91,13 @@ class HubRepo:
         found = try_to_load_from_cache(self.name, file, revision=self.commit)
         return Path(found) if isinstance(found, str) else None
 
-    def download(self, file: str, on_progress: ProgressFn | None = None) -> Path:
-        """The whole file, through huggingface_hub's own cache.
+    def download(self, file: str, on_progress: ProgressFn | None = None, most: int | None = None) -> Path:
+        """The whole file, through huggingface_hub's own cache; tried again while the Hub fails in passing.
 
         Raises
         ------
+        TooLarge
+            if it has more than `most` bytes; it is cut off there.
         RemoteError
             if it cannot be had.
         """
@@ -96,12 +105,16 @@ class HubRepo:
 
         options: dict[str, Any] = {"library_name": "repcap", "library_version": __version__}
         if "tqdm_class" in inspect.signature(hf_hub_download).parameters:
-            options["tqdm_class"] = _bar(on_progress)
+            options["tqdm_class"] = _bar(f"{self.name}/{file}", on_progress, most)
 
         def get() -> Path:
             return Path(hf_hub_download(self.name, file, revision=self.commit, endpoint=self.endpoint, **options))
 
         return self._call(get, f"{self.name}/{file}")
+
+    def small(self, file: str) -> Path:
+        """`download` of a configuration, an index or a tokenizer: what is larger than those ever are is refused."""
+        return self.download(file, most=MAX_JSON)
 
     def remote(self, file: str, whole: bool = False, on_progress: ProgressFn | None = None) -> RemoteFile:
         """The file by ranges; with `whole`, by a full download where the server refuses ranges."""
@@ -138,13 +151,7 @@ class HubRepo:
         return self._headers
 
     def _call(self, function: Callable[[], T], what: str) -> T:
-        with quiet():
-            try:
-                return function()
-            except RepcapError:
-                raise
-            except Exception as error:
-                raise explain(error, what, repo=self.name, endpoint=self.endpoint, revision=self.commit) from error
+        return _patiently(function, what, {"repo": self.name, "endpoint": self.endpoint, "revision": self.commit})
 
 
 def _endpoint() -> str:
@@ -164,20 +171,31 @@ def _ask(name: str, revision: str | None) -> tuple[str, tuple[str, ...]]:
     from huggingface_hub import HfApi
 
     api = HfApi(endpoint=_endpoint(), library_name="repcap", library_version=__version__)
-    for failures in range(1, PATIENCE.tries + 1):
-        try:
-            with quiet():
-                info = api.model_info(name, revision=revision, expand=["sha", "siblings"], timeout=10.0)
-            break
-        except Exception as error:
-            clear = explain(error, name, repo=name, endpoint=_endpoint(), revision=revision or "main")
-            seconds = _again(error, failures)
-            if seconds is None:
-                raise clear from error
-            threading.Event().wait(seconds)
+    facts = {"repo": name, "endpoint": _endpoint(), "revision": revision or "main"}
+
+    def get() -> Any:
+        return api.model_info(name, revision=revision, expand=["sha", "siblings"], timeout=10.0)
+
+    info = _patiently(get, name, facts)
     if not info.sha or not COMMIT.fullmatch(info.sha):
         raise RemoteError(f"{name}: {_endpoint()} does not say which commit {revision or 'main'} is: check HF_ENDPOINT")
     return info.sha, tuple(sorted(sibling.rfilename for sibling in info.siblings or ()))
+
+
+def _patiently(function: Callable[[], T], what: str, facts: dict[str, str]) -> T:
+    """`function()`, a call of huggingface_hub, tried again while it fails in passing; else a RemoteError."""
+    for failures in itertools.count(1):
+        try:
+            with quiet():
+                return function()
+        except RepcapError:  # noqa: PERF203 - a request costs more
+            raise
+        except Exception as error:
+            seconds = _again(error, failures)
+            if seconds is None:
+                raise explain(error, what, **facts) from error
+            threading.Event().wait(seconds)
+    raise AssertionError("the count has no end")
 
 
 def _again(error: Exception, failures: int) -> float | None:
@@ -279,17 +297,26 @@ def quiet() -> Iterator[None]:
                 logger.setLevel(_SILENCED["level"])
 
 
-def _bar(on_progress: ProgressFn | None) -> type:
-    """A progress bar for huggingface_hub that draws nothing and calls `on_progress`."""
+def _bar(what: str, on_progress: ProgressFn | None, most: int | None) -> type:
+    """A progress bar for huggingface_hub that draws nothing, calls `on_progress`, and stops it beyond `most` bytes."""
     from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
 
     class Bar(tqdm):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             self.seen, self.all = int(kwargs.get("initial") or 0), int(kwargs.get("total") or 0)
             super().__init__(*args, **{**kwargs, "disable": True})  # type: ignore[no-untyped-call]
+            self.check()
+
+        def check(self) -> None:
+            if most is not None and max(self.all, self.seen) > most:
+                raise TooLarge(
+                    f"{what} has {max(self.all, self.seen) / 1e6:,.0f} MB or more; files of this kind have at most "
+                    f"{most / 1e6:,.0f}: it is not read"
+                )
 
         def update(self, n: float | None = 1) -> None:
             self.seen += int(n or 0)
+            self.check()
             if on_progress is not None:
                 on_progress(self.seen, max(self.all, self.seen))
 

@@ -7,49 +7,24 @@ stays with the host it is meant for; a lost connection goes on from the byte whe
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
-import random
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from repcap.errors import RemoteError
 from repcap.sources.hub_errors import RETRIED, explain, explain_status, http_library
+from repcap.sources.patience import Patience, Watch, retry_after
 
-CONTENT_RANGE = re.compile(r"\s*bytes\s+(\d+)-(\d+)/(\d+|\*)\s*", re.IGNORECASE)
+CONTENT_RANGE = re.compile(r"\s*bytes\s+([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)\s*", re.IGNORECASE)
 REDIRECTS = (301, 302, 303, 307, 308)
 MAX_REDIRECTS = 10
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 Write = Callable[[int, bytes], None]
 """Called with (position in the file, bytes), in order, as bytes arrive."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Patience:
-    """When to try again, and when to give up."""
-
-    tries: int = 6
-    """Failures in a row, without `progress` bytes between them, before giving up."""
-    first_wait: float = 0.5
-    longest_wait: float = 8.0
-    """Seconds between tries, doubled each time; a server's Retry-After is obeyed instead."""
-    longest_retry_after: float = 120.0
-    """A server that asks for more than this is taken at its word, and the run ends."""
-    progress: int = 1 << 16
-    connect_seconds: float = 10.0
-    stall_seconds: float = 20.0
-    stall_bytes: int = 1 << 14
-    """Fewer bytes than this in so many seconds: the connection is as good as dead."""
-
-    def wait(self, failures: int) -> float:
-        longest = min(self.longest_wait, self.first_wait * 2.0 ** (failures - 1))
-        return longest * random.uniform(0.75, 1.0)  # many workers should not come back at once
 
 
 PATIENCE = Patience()
@@ -207,14 +182,20 @@ class RangeFile:
             raise Cancelled
 
     def _attempt(self, start: int, stop: int, write: Write, cancel: threading.Event | None) -> None:
+        with self._explained():
+            self._request(start, stop, write, cancel)
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Failures of the network as errors of ours; those of our own disk as they are."""
         http = http_library()
         try:
-            self._request(start, stop, write, cancel)
+            yield
         except (http.TimeoutException, http.NetworkError, http.RemoteProtocolError) as error:
             raise _Passing(explain(error, self.where, **self._hub)) from error
         except (http.HTTPError, http.InvalidURL, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None and not isinstance(error, ConnectionError):
-                raise  # our own disk, not the network
+                raise
             raise explain(error, self.where, **self._hub) from error
 
     def _request(self, start: int, stop: int, write: Write, cancel: threading.Event | None) -> None:
@@ -232,18 +213,16 @@ class RangeFile:
         RemoteError
             if the server refuses, fails, or stops before the end.
         """
-        http = http_library()
         try:
-            with self._answer(None, None) as (answer, url):
+            with self._explained(), self._answer(None, None) as (answer, url):
                 if answer.status_code != 200:
                     raise self._refusal(answer, url)
+                self._check_plain(answer.headers)
                 length = answer.headers.get("content-length", "")
                 self.size = int(length) if length.isdigit() else None
                 self._body(answer, 0, self.size, write, None)
         except _Passing as passing:
             raise passing.error from passing
-        except http.HTTPError as error:
-            raise explain(error, self.where, **self._hub) from error
 
     @contextlib.contextmanager
     def _answer(self, wanted: str | None, cancel: threading.Event | None) -> Iterator[tuple[Any, str]]:
@@ -286,8 +265,8 @@ class RangeFile:
         return http_library().Timeout(read, connect=min(read, self.patience.connect_seconds), pool=None)
 
     def _redirect(self, url: str, location: str) -> str:
-        target = urljoin(url, location)
         try:
+            target = urljoin(url, location)
             scheme, host, _ = origin(target)
         except ValueError as error:
             raise RemoteError(f"{self.where}: the server redirects to what is no address ({error})") from error
@@ -305,10 +284,16 @@ class RangeFile:
         if status != 206:
             raise self._refusal(answer, url)
         size = self._check_range(headers, start, stop)
+        self._check_plain(headers)
+        self._same_file(size, headers)
+
+    def _check_plain(self, headers: Mapping[str, str]) -> None:
         encoding = headers.get("content-encoding", "identity").lower()
         if encoding != "identity":
-            raise RemoteError(f"{self.where}: the server compresses ranges ({encoding}), so bytes cannot be counted")
-        self._same_file(size, headers)
+            raise RemoteError(
+                f"{self.where}: the server compresses what it sends ({encoding[:20]}) though it was asked not to, so "
+                "bytes cannot be counted"
+            )
 
     def _refusal(self, answer: Any, url: str) -> Exception:
         # The store behind the Hub speaks for itself; only the Hub's own answers carry its codes.
@@ -319,7 +304,7 @@ class RangeFile:
     def _check_range(self, headers: Mapping[str, str], start: int, stop: int) -> int | None:
         given = CONTENT_RANGE.fullmatch(headers.get("content-range", ""))
         if given is None or (int(given[1]), int(given[2])) != (start, stop - 1):
-            said = headers.get("content-range") or "nothing"
+            said = (headers.get("content-range") or "nothing")[:80]
             if given is not None and given[3] != "*" and int(given[3]) < stop and int(given[1]) == start:
                 raise RemoteError(
                     f"{self.where}: the file has {given[3]} bytes, {stop} are needed: it is truncated, or no such file"
@@ -351,7 +336,7 @@ class RangeFile:
             raise RemoteError(f"{self.where}: the file changed while it was read: run again")
 
     def _body(self, answer: Any, start: int, stop: int | None, write: Write, cancel: threading.Event | None) -> None:
-        at, watch = start, _Watch(self.patience)
+        at, watch = start, Watch(self.patience)
         for piece in answer.iter_raw():
             if stop is not None and at + len(piece) > stop:
                 raise RemoteError(
@@ -365,32 +350,3 @@ class RangeFile:
                 raise _Passing(RemoteError(f"{self.where}: the server sends next to nothing: try again later"))
         if stop is not None and at != stop:
             raise _Passing(RemoteError(f"{self.where}: the connection ended {stop - at} bytes early, again and again"))
-
-
-class _Watch:
-    """Tells a slow server from a dead one."""
-
-    def __init__(self, patience: Patience) -> None:
-        self.patience, self.since, self.seen = patience, time.monotonic(), 0
-
-    def stalled(self, received: int) -> bool:
-        """Whether too little has come in the last `stall_seconds`, after `received` more bytes."""
-        self.seen += received
-        now = time.monotonic()
-        if now - self.since < self.patience.stall_seconds:
-            return False
-        slow, self.since, self.seen = self.seen < self.patience.stall_bytes, now, 0
-        return slow
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a server asks to wait (`Retry-After`, a number or a date), or None."""
-    value = headers.get("retry-after", "").strip()
-    if value.isdigit():
-        return float(value)
-    if not value:
-        return None
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return None

@@ -191,10 +191,8 @@ class RemoteSafetensors:
     @functools.cached_property
     def header(self) -> Header:
         folder = self.file.folder
-        self._size = kept_size(folder)
-        try:
-            body = (folder / "header").read_bytes()[PREFIX:]
-        except FileNotFoundError:
+        self._size, body = kept_size(folder), _kept_header(folder / "header")
+        if body is None:
             head = self.file.read(0, PREFIX)
             self._size = self.file.size
             body = self.file.read(PREFIX, PREFIX + header_length(head, self._size, self.file.where))
@@ -231,6 +229,15 @@ def cached_tensor(
     facts = {"file": file.where, "tensor": name, **metadata}
     header = tensor_header(name, dtype, shape, nbytes, facts)
     return TensorFile(file.folder / f"{file_name(name)}.safetensors", header, nbytes)
+
+
+def _kept_header(path: Path) -> bytes | None:
+    """The header without its length, as it came; None where it is not there, or not whole."""
+    with contextlib.suppress(OSError):
+        held = path.read_bytes()
+        if len(held) > PREFIX and int.from_bytes(held[:PREFIX], "little") == len(held) - PREFIX:
+            return held[PREFIX:]
+    return None
 
 
 def kept_size(folder: Path) -> int | None:

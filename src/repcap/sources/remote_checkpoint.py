@@ -14,7 +14,7 @@ from repcap.errors import SourceError
 from repcap.matrix import Matrix, ProgressFn, Tokens
 from repcap.sources.beside import Folder
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
-from repcap.sources.hub_repo import HubRepo
+from repcap.sources.hub_repo import HubRepo, TooLarge
 from repcap.sources.remote import RemoteSafetensors
 from repcap.sources.safetensors_file import open_span, read_header
 from repcap.sources.safetensors_header import Header, Span
@@ -73,7 +73,7 @@ def hub_shard(repo: HubRepo, file: str, reading: Reading) -> Shard:
 
 def read_hub_index(repo: HubRepo, file: str) -> dict[str, str]:
     """tensor -> shard of an index in a repository, checked."""
-    found = parse_index(repo.download(file).read_bytes(), f"{repo.name}/{file}")
+    found = parse_index(repo.small(file).read_bytes(), f"{repo.name}/{file}")
     if not found:
         raise SourceError(f"{repo.name}/{file} names no tensor: the checkpoint is empty")
     return found
@@ -132,6 +132,7 @@ class RemoteCheckpoint(Checkpoint):
     ) -> None:
         self.spec, self._index, self._repo, self._prefix = spec, index, repo, prefix
         self._quick = quick
+        self._notes: tuple[str, ...] = ()
         self._shards = {shard.name: shard for shard in shards}
         self._headers: dict[str, Header | SourceError] = {}
         self._lock = threading.Lock()
@@ -140,7 +141,7 @@ class RemoteCheckpoint(Checkpoint):
 
     @property
     def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
-        own = self._repo.warnings if self._repo else ()
+        own = (self._repo.warnings if self._repo else ()) + self._notes
         for name, header in self._headers.items():
             if isinstance(header, SourceError):
                 own += (f"{name} cannot be read, and its tensors are listed from the index only: {header}",)
@@ -225,7 +226,13 @@ class RemoteCheckpoint(Checkpoint):
     def _folder(self) -> Folder | None:
         """Configuration and tokenizer, where huggingface_hub keeps them."""
         file = self._first(CONFIGS)
-        return Folder(self._repo.download(file).parent) if self._repo is not None and file is not None else None
+        if self._repo is None or file is None:
+            return None
+        try:
+            return Folder(self._repo.small(file).parent)
+        except TooLarge as error:
+            self._notes += (f"{error}; tying is judged without it",)
+            return None
 
     def _first(self, names: tuple[str, ...]) -> str | None:
         files = self._repo.files if self._repo is not None else ()
@@ -238,7 +245,11 @@ class RemoteCheckpoint(Checkpoint):
         file = self._first(TOKENIZERS)
         if file is None or self._repo is None or (self._quick and self._repo.cached(file) is None):
             return None
-        folder = Folder(self._repo.download(file).parent)
+        try:
+            folder = Folder(self._repo.small(file).parent)
+        except TooLarge as error:
+            self._notes += (f"{error}; rows are shown without their tokens",)
+            return None
         found = folder.tokens
         if self._folder is not None:
             self._folder.warnings.extend(folder.warnings)

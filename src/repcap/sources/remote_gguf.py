@@ -111,7 +111,7 @@ class RemoteGguf(GgufCheckpoint):
 
 def _read_header(file: RemoteFile, path: Path) -> tuple[GgufHeader, int]:
     """(header, file size), from the cache or by ranges; the bytes are then at `path`."""
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError, IncompleteHeader):
         size, body = kept_size(path.parent), path.read_bytes()
         if size is not None:
             return parse_gguf(body, size, file.where, block_sizes()), size

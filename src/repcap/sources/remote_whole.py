@@ -22,7 +22,7 @@ def open_whole(text: str, repo: HubRepo, folder: str, names: list[str], reading:
     paths = [repo.cached(name) or repo.download(name, reading.on_progress) for name in names]
     for beside in (*CONFIGS, *TOKENIZERS):
         if folder + beside in repo.files:
-            repo.download(folder + beside)
+            repo.small(folder + beside)
     found = open_path(text, paths[0] if len(paths) == 1 else paths[0].parent, reading.allow_truncated)
     found.revision = repo.commit
     return found

@@ -86,7 +86,11 @@ def _download(ranges: RangeFile, path: Path, reading: Reading) -> Path:
                 done = position + len(piece)
                 reading.on_progress(done, max(done, ranges.size or 0))
 
-        ranges.whole(write)
+        try:
+            ranges.whole(write)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise SourceError(f"cannot write {path}: {reason}") from error
     return path
 
 
