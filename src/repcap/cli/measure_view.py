@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from repcap.geometry.epsilon import Spread
     from repcap.geometry.influence import RowInfluence
     from repcap.geometry.measurement import Measurement, RowFindings, RowNote
+    from repcap.geometry.sample import Estimate
     from repcap.studies.measure import Measured
 
 WIDTH = 80
@@ -123,15 +124,13 @@ def _numbers(found: Measurement) -> RenderableType:
     table = new_table(None, "", ">", "")
     spread, se = found.spread, found.epsilon_se
     z = f"{spread.z:g}"
-    error = (
-        "" if se is None else f"± {se:.2g} " + ("(standard error of the estimate)" if found.estimate else "(jackknife)")
-    )
+    error = "" if se is None else f"± {se:.2g} " + ("(standard error)" if found.estimate else "(jackknife)")
     table.add_row("mean cosine", f"{spread.mean:.6f}", f"over all pairs of {spread.count} rows")
     table.add_row("std", f"{spread.std:.6f}", "")
     table.add_row("epsilon", Text(f"{spread.epsilon:.6f}", style="bold"), f"mean + {z} std  {error}".rstrip())
     if found.estimate is not None:
         bounds = f"{found.estimate.low:.4f} .. {found.estimate.high:.4f}"
-        table.add_row("95 % interval", bounds, f"{found.estimate.blocks} blocks of {found.estimate.block_rows} rows")
+        table.add_row("95 % interval", bounds, _drawn(found.estimate))
     table.add_row("random directions", f"{spread.null:.6f}", f"{z}/sqrt(d)")
     if spread.null:
         table.add_row("ratio to random", f"{spread.ratio:.3f}", "")
@@ -140,6 +139,13 @@ def _numbers(found: Measurement) -> RenderableType:
     if found.spectrum.top_share is not None:
         table.add_row("strongest direction", f"{100 * found.spectrum.top_share:.1f} %", "of the rows' squared length")
     return Padding(table, (1, 0, 0, 0))
+
+
+def _drawn(estimate: Estimate) -> str:
+    """How the rows of an estimate were drawn."""
+    if estimate.block_rows == 1:
+        return f"from {estimate.blocks} single rows of {estimate.population}"
+    return f"from {estimate.blocks} blocks of {estimate.block_rows} rows"
 
 
 def _capacity(one: Measured) -> RenderableType:

@@ -12,6 +12,9 @@ from repcap.geometry.reader import RowReader
 from repcap.geometry.repeats import RepeatFinder
 from repcap.geometry.rows import UnitRows
 
+_SUM_ROWS = 512
+"""Rows that are taken to float64 at a time."""
+
 Kind = tuple[bool, bool]
 """(beyond the tokenizer, direction occurred before)."""
 
@@ -92,7 +95,7 @@ class _Part:
         return Moments.empty(self._reader.dim) if self._builder is None else self._builder.result()
 
 
-class _Collector:
+class Collector:
     """Takes blocks of unit rows apart by kind and adds them up."""
 
     def __init__(self, reader: RowReader, border: int, find_repeats: bool) -> None:
@@ -153,7 +156,7 @@ def first_pass(reader: RowReader, tokens: int | None = None, *, find_repeats: bo
     """
     if gram.fits(reader.count, reader.dim):
         reader = reader.replaced(dtype=torch.float64)
-    collector = _Collector(reader, reader.matrix.count if tokens is None else tokens, find_repeats)
+    collector = Collector(reader, reader.matrix.count if tokens is None else tokens, find_repeats)
     for block in reader.units():
         collector.add(block)
     return collector.result()
@@ -161,6 +164,8 @@ def first_pass(reader: RowReader, tokens: int | None = None, *, find_repeats: bo
 
 def _weighted_sum(block: UnitRows) -> torch.Tensor:
     """Sum of the stored rows, (d,) float64, from unit rows and lengths."""
-    largest = block.norms.max()
-    weights = (block.norms / largest).to(block.units.dtype)  # so that no length overflows float32
-    return (weights @ block.units).double() * largest
+    largest = block.norms.max()  # taken out, so that no sum overflows
+    total = torch.zeros(block.units.shape[1], dtype=torch.float64)
+    for weights, units in zip((block.norms / largest).split(_SUM_ROWS), block.units.split(_SUM_ROWS), strict=True):
+        total += weights @ units.double()
+    return total * largest
