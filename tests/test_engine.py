@@ -225,10 +225,18 @@ def test_workers_that_cannot_be_imported_are_refused():
             go(worker, [1])
 
 
-@pytest.mark.parametrize("options", [{"retries": -1}, {"timeout": 0}, {"gpus_per_unit": -1}, {"gpus_per_unit": 1.5}])
+@pytest.mark.parametrize(
+    "options",
+    [{"retries": -1}, {"timeout": 0}, {"timeout": float("nan")}, {"gpus_per_unit": -1}, {"gpus_per_unit": 1.5}],
+)
 def test_options_out_of_range(options):
     with pytest.raises(InputError):
         go(jobs.square, [1], **options)
+
+
+@pytest.mark.parametrize("timeout", [1e12, float("inf")])
+def test_a_timeout_beyond_all_clocks_is_none(timeout):
+    assert go(jobs.square, [3], timeout=timeout)[0].results == {"0": 9}
 
 
 def test_repeated_keys():

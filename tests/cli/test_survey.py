@@ -69,6 +69,8 @@ def test_options_reach_the_measurement(here, repcap):
         ([], "no models to survey"),
         (["none.txt"], "cannot read the list of models none.txt"),
         (["models.txt", "--engine", "slurm"], "unknown engine 'slurm'"),
+        (["models.txt", "--z", "nan"], "option z must be a finite number"),
+        (["models.txt", "--timeout", "nan", "--engine", "inline"], "must be positive"),
         (["models.txt", "--rows", "1"], "rows must be a whole number of at least 2"),
         (["models.txt", "--store", "no/dir/s.sqlite"], "there is no directory no/dir"),
         (["models.txt", "--store", "models.txt"], "not a repcap result store"),
@@ -85,6 +87,25 @@ def test_bad_input_is_one_line(here, repcap, argv, words):
     assert got.err.startswith("repcap: error: ")
     assert words in got.err
     assert got.err.count("\n") == 1
+
+
+def test_a_wrong_engine_makes_no_store(here, repcap):
+    assert repcap("survey", "models.txt", "--engine", "slurm").code == 2
+    assert not (here / "repcap.sqlite").exists()
+
+
+def test_names_are_shown_as_they_stand(here, repcap):
+    """Brackets are no markup (an unmatched one would end the table), and no name reaches the terminal as a command."""
+    (here / "odd.yaml").write_text('models: [{source: tied, name: "a[/x]\\e[2J"}, "[bold]"]')
+    for argv in (
+        ("survey", "odd.yaml", "--engine", "inline"),
+        ("results", "list"),
+        ("results", "list", "--failures"),
+    ):
+        got = repcap(*argv)
+        assert got.code in (0, 3), got.err
+        assert "\x1b[2J" not in got.out
+        assert ("[bold]" if "--failures" in argv else "a[/x]\\x1b[2J") in got.out
 
 
 def test_table_only_stores_the_45_rows_once(here, repcap):

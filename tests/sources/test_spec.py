@@ -64,6 +64,12 @@ def test_bad_specs(text, words) -> None:
         parse_spec(text)
 
 
+def test_a_name_that_no_file_can_have() -> None:
+    for name in ("a" * 5000, "dir/" + "a" * 300 + ".gguf", "nul\0byte"):
+        with pytest.raises(SourceError, match="no such file"):
+            parse_spec(name)
+
+
 def test_a_path_object_is_never_a_repository() -> None:
     with pytest.raises(SourceError, match="org/name: no such file"):
         parse_spec(Path("org/name"))
@@ -102,7 +108,7 @@ def test_package_paths_stay_inside(location, package) -> None:
     ("location", "message"),
     [
         ("no_such_pack/w.npy", "x: no Python package 'no_such_pack' is installed: pip install no-such-pack"),
-        ("/w.npy", "x: no Python package '' is installed"),
+        ("/w.npy", "x: '' is no name of a package; write pkg://module/file"),
         ("weightpack/q.npy", "x: package 'weightpack' has no file 'q.npy'; it ships w.npy"),
         (
             "weightpack.nope/q.npy",

@@ -73,6 +73,13 @@ models:
         ("[{source: x, options: {centre: 1}}]", "option centre cannot be 1"),
         ("{models: [x], defaults: {name: n}}", "defaults may hold"),
         ("[x, {", "no valid YAML"),
+        ("[{source: x, options: 3}]", "model 1: options must be a mapping"),
+        ("[{source: x, options: [z]}]", "model 1: options must be a mapping"),
+        ("{models: [x], defaults: {options: z}}", "model 1: options must be a mapping"),
+        ("[{source: x, options: {z: .nan}}]", "option z must be a finite number, not nan"),
+        ("[{source: x, options: {z: .inf}}]", "option z must be a finite number, not inf"),
+        ("models: [x]\nmodels: [y]", "the key models is given twice"),
+        ("[" * 50_000, "nested too deeply"),
         ("!!python/object/apply:os.system [echo]", "no valid YAML"),
     ],
 )

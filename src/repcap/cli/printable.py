@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 
 def printable(text: str) -> str:
@@ -15,6 +19,17 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def cell(text: str) -> Text:
+    """`text` for a table, as it stands: brackets are no markup, terminal codes are escapes.
+
+    >>> cell("m[/x]\x1b[2J").plain
+    'm[/x]\\x1b[2J'
+    """
+    from rich.text import Text
+
+    return Text(printable(text))
 
 
 def print_error(message: str) -> None:

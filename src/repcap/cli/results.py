@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from repcap.cli.common import JsonOption, new_table, note, print_json, stdout
+from repcap.cli.printable import cell
 from repcap.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ def list_results(
     table = new_table(None, "Key", "Kind", "What", "Matrix", ">d", ">Value", "Stored")
     for item in results:
         value = "" if item["value"] is None else f"{item['value']:.5f}"
-        texts = (item["key"][:SHORT], item["kind"], item["what"], item["matrix"], str(item["d"]), value)
-        table.add_row(*texts, item["created"][:10])
+        texts = (item["key"][:SHORT], item["kind"], str(item["what"]), str(item["matrix"]), str(item["d"]), value)
+        table.add_row(*map(cell, texts), item["created"][:10])
     stdout().print(table)
     if failed:
         note(f"{len(failed)} failed: repcap results list --failures --store {store}")
@@ -65,7 +66,7 @@ def _list_failures(store: str, failed: list[Failure], json: bool) -> None:
         return
     table = new_table(None, "Key", "What", "Reason", ">Tries")
     for item in failed:
-        table.add_row(item.key[:SHORT], item.label, item.reason, str(item.attempts))
+        table.add_row(item.key[:SHORT], cell(item.label), cell(item.reason), str(item.attempts))
     stdout().print(table)
 
 

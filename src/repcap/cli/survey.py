@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from repcap.cli.common import DeviceOption, JsonOption, SeedOption, new_table, note, print_json, progress, stdout, warn
+from repcap.cli.printable import cell
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -160,8 +161,8 @@ def model_table(results: list[Any]) -> Table:
         record = result.record
         estimate = "~" if record.get("estimate") else ""
         table.add_row(
-            record["name"],
-            record.get("role") or record["matrix"],
+            cell(record["name"]),
+            cell(record.get("role") or record["matrix"]),
             str(record.get("count") or ""),
             str(record["dim"]),
             "" if record["epsilon"] is None else f"{estimate}{record['epsilon']:.5f}",
@@ -176,7 +177,7 @@ def failure_table(failures: tuple[Failure, ...] | list[Failure]) -> Table:
     """Units without a result, and why."""
     table = new_table("Failed", "What", "Reason", ">Tries")
     for failure in failures:
-        table.add_row(failure.label, failure.reason, str(failure.attempts))
+        table.add_row(cell(failure.label), cell(failure.reason), str(failure.attempts))
     return table
 
 
@@ -244,7 +245,8 @@ def _p(value: float | None) -> str:
 
 def _trend_table(title: str, groups: tuple[GroupTrend, ...]) -> Table:
     heads = (">n", ">rho eps", ">p", ">rho /null", ">p", ">slope", "95 %", ">p -0.5")
-    table = new_table(title, "Class", *heads)
+    table = new_table(None, "Class", *heads)
+    table.title = cell(title)
     for group in groups:
         if group.epsilon is None or group.ratio is None or group.slope is None:
             table.add_row(group.group, str(group.n), *["-"] * 7)

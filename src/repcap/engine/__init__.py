@@ -36,6 +36,10 @@ from repcap.errors import InputError
 __all__ = ["LOST", "EngineSpec", "Fault", "Report", "Unit", "parse_engine", "run"]
 
 
+_FOR_EVER = 1e8
+"""Seconds: three years. Clocks overflow not far beyond."""
+
+
 def run(
     units: Iterable[Unit],
     worker: WorkerFn,
@@ -67,8 +71,8 @@ def run(
         if workers cannot be started, or the cluster is gone.
     """
     spec = parse_engine(engine)
-    limits = Limits(retries, timeout, gpus_per_unit)
-    if retries < 0 or (timeout is not None and timeout <= 0):
+    limits = Limits(retries, timeout if timeout is None or timeout < _FOR_EVER else None, gpus_per_unit)
+    if retries < 0 or (timeout is not None and not timeout > 0):
         raise InputError(f"retries {retries} must not be negative, and timeout {timeout} must be positive or None")
     if gpus_per_unit < 0 or (gpus_per_unit > 1 and gpus_per_unit != int(gpus_per_unit)):
         raise InputError(f"GPUs per unit {gpus_per_unit:g} must be a fraction below 1 or a whole number")

@@ -48,7 +48,7 @@ def parse_spec(text: str | os.PathLike[str]) -> Spec:
     given = os.fspath(text)
     if not given.strip():
         raise SourceError("the source is empty: give a file, a directory, org/name or pkg://module/file")
-    if Path(given).exists():  # a path may hold `::` itself
+    if _exists(given):  # a path may hold `::` itself
         return Spec(given, "path", given)
     body, tensor = _split_tensor(given)
     if body.startswith("pkg://"):
@@ -57,12 +57,19 @@ def parse_spec(text: str | os.PathLike[str]) -> Spec:
         return Spec(given, "url", body, tensor=tensor)
     if body.startswith("hf://"):
         return _hub(given, body.removeprefix("hf://"), tensor)
-    if Path(body).exists():
+    if _exists(body):
         return Spec(given, "path", body, tensor=tensor)
     repo, _, revision = body.partition("@")
     if REPO.match(repo) and not repo.lower().endswith(SUFFIXES) and not isinstance(text, Path):
         return Spec(given, "hub", repo, revision or None, tensor=tensor)
     raise SourceError(_missing(body))
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):  # a name that is too long, a directory that we may not look into
+        return False
 
 
 def _split_tensor(text: str) -> tuple[str, str | None]:

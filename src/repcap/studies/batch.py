@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from repcap.engine import Fault, Unit, run
+from repcap.engine import Fault, Unit, parse_engine, run
 from repcap.store import Failure, Result, Store
 
 Landed = Callable[[Unit, Any], Sequence[Result]]
@@ -53,6 +53,9 @@ class EngineOptions:
     retries: int = 2
     timeout: float | None = None
     gpus_per_unit: float = 0.0
+
+    def __post_init__(self) -> None:
+        parse_engine(self.engine)  # before a store is made for it
 
 
 def run_batch(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -89,9 +90,11 @@ def _from_yaml(text: str, file: Path) -> list[Entry]:
     import yaml
 
     try:
-        held = yaml.safe_load(text)
+        held = yaml.load(text, _loader())
     except yaml.YAMLError as error:
         raise InputError(f"{file} is no valid YAML: {error}") from error
+    except RecursionError as error:
+        raise InputError(f"{file} is no valid YAML: it is nested too deeply") from error
     defaults: Mapping[str, Any] = {}
     if isinstance(held, Mapping):
         unknown = set(held) - {"models", "defaults"}
@@ -107,6 +110,31 @@ def _from_yaml(text: str, file: Path) -> list[Entry]:
     return [_entry(item, defaults, f"{file}, model {place}") for place, item in enumerate(held, start=1)]
 
 
+def _loader() -> Any:
+    """YAML's safe loader, except that a key given twice is an error: of two lists of models one would be lost."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            seen = set()
+            for key, _ in node.value:
+                if key.tag != "tag:yaml.org,2002:merge" and (key.tag, key.value) in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"the key {key.value} is given twice", key.start_mark
+                    )
+                if isinstance(key.value, str):
+                    seen.add((key.tag, key.value))
+            return super().construct_mapping(node, deep)
+
+    return Loader
+
+
+def _options(held: Any, where: str) -> dict[str, Any]:
+    if held is not None and not isinstance(held, Mapping):
+        raise InputError(f"{where}: options must be a mapping, for example {{z: 2}}, not {held!r}")
+    return dict(held or {})
+
+
 def _entry(item: Any, defaults: Mapping[str, Any], where: str) -> Entry:
     if isinstance(item, str):
         item = {"source": item}
@@ -115,7 +143,7 @@ def _entry(item: Any, defaults: Mapping[str, Any], where: str) -> Entry:
     unknown = set(map(str, item)) - _FIELDS
     if unknown:
         raise InputError(f"{where}: unknown key {min(unknown)}; known are {', '.join(sorted(_FIELDS))}")
-    options = {**(defaults.get("options") or {}), **(item.get("options") or {})}
+    options = {**_options(defaults.get("options"), where), **_options(item.get("options"), where)}
     check_options(options, where)
     merged = {**defaults, **item, "options": options}
     for key in ("matrix", "name", "family"):
@@ -139,6 +167,8 @@ def check_options(options: Mapping[str, Any], where: str) -> None:
             raise InputError(f"{where}: unknown option {name}; known are {', '.join(OPTIONS)}")
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             raise InputError(f"{where}: option {name} cannot be {value!r}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{where}: option {name} must be a finite number, not {value:g}")
 
 
 def published_list() -> list[Entry]:

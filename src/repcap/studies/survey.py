@@ -294,6 +294,7 @@ def survey(
     check_options(options, "survey")
     entries = [_with_defaults(entry, matrix, rows, options) for entry in entries]
     units = list(units_of(entries, device).values())
+    running = EngineOptions(engine, retries, timeout, gpus_per_unit)
     with Store(store) as opened:
         return run_batch(
             opened,
@@ -301,7 +302,7 @@ def survey(
             units,
             measure_unit,
             _results,
-            EngineOptions(engine, retries, timeout, gpus_per_unit),
+            running,
             is_stored=lambda unit: not refresh and _is_current(opened, unit),
             replace=True,
             on_unit=on_unit,
