@@ -61,6 +61,23 @@ def power(log10: float | None) -> float | None:
     return float(10.0**log10)
 
 
+SEED_MOST = 2**63 - 1
+"""Largest seed that torch and numpy both take."""
+
+
+def check_seed(seed: int) -> int:
+    """`seed`, if it is a whole number in 0..2^63 - 1.
+
+    Raises
+    ------
+    InputError
+        otherwise.
+    """
+    if isinstance(seed, bool) or not hasattr(seed, "__index__") or not 0 <= seed <= SEED_MOST:
+        raise InputError(f"--seed {str(seed)[:40]}: give a whole number in 0..2^63 - 1")
+    return seed
+
+
 def resolve_device(device: str | torch.device = "auto") -> torch.device:
     """The torch device for `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
 

@@ -124,3 +124,40 @@ def test_smollm2_king_minus_man_plus_woman_is_queen():
     result = neighbours(SMOLLM2, analogies=["king - man + woman"], expect="queen", tokens=["cat"])
     assert result.analogies[0].rank == 1
     assert {" Cat", " cats", " dog"} <= {one.token for one in result.tokens[0].nearest}
+
+
+def numbered() -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((30, 6))
+
+
+def test_rows_without_a_tokenizer_go_by_number():
+    found = neighbours(numbered(), tokens=["#3"], analogies=["#0 - #1 + #2"], expect="#5", top=4)
+    assert found.tokens[0].row == 3
+    analogy = found.analogies[0]
+    assert analogy.excluded == 3
+    unit = numbered() / np.linalg.norm(numbered(), axis=1, keepdims=True)
+    cosines = unit @ (unit[0] - unit[1] + unit[2])
+    order = [row for row in np.argsort(-cosines) if row not in (0, 1, 2)]
+    assert [one.row for one in analogy.nearest] == order[:4]
+    assert analogy.rank == order.index(5) + 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"tokens": ["#a"]}, "names no row"),
+        ({"tokens": ["#-1"]}, "names no row"),
+        ({"tokens": ["#30"]}, "row 30 is not in 0..29"),
+        ({"analogies": ["#0 - #1 + #99"]}, "row 99 is not in 0..29"),
+        ({"analogies": ["#0 - #1"], "expect": "#99"}, "row 99 is not in 0..29"),
+        ({"expect": "#1"}, "give --analogy with --expect"),
+        ({"tokens": ["cat"]}, "no tokenizer"),
+    ],
+)
+def test_words_that_are_no_rows_are_refused_before_the_rows_are_read(options, words):
+    from repcap.sources import open_source
+
+    with open_source(numbered()) as matrix:
+        with pytest.raises(InputError, match=words):
+            neighbours(matrix, **options)
+        assert matrix.bytes_read == 0

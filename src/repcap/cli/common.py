@@ -26,10 +26,11 @@ from repcap.cli.printable import printable
 from repcap.errors import InputError, MissingExtraError
 from repcap.files import check_directory
 from repcap.matrix import ProgressFn
+from repcap.numerics import SEED_MOST
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:N or mps.")]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Same seed, same numbers.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, max=SEED_MOST, help="Same seed, same numbers.")]
 MatrixOption = Annotated[
     str, typer.Option("--matrix", help="embedding, unembedding, both, or a tensor name (see repcap inspect).")
 ]

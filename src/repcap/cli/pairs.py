@@ -76,7 +76,7 @@ def _show(result: PairDistribution) -> None:
         + Text(f", {result.count} x {result.dim}: {what}")
     )
     table = common.new_table(None, "", ">measured", ">normal", ">random")
-    spread, null = result.spread, result.spread.null / result.spread.z if result.spread.z else 0.0
+    spread, null = result.spread, result.dim**-0.5
     error = f" ± {1.96 * result.standard_error:.6f}" if result.standard_error is not None else ""
     table.add_row("mean", f"{spread.mean:.6f}", f"{spread.mean:.6f}", "0")
     table.add_row("std", f"{spread.std:.6f}", f"{spread.std:.6f}", f"{null:.6f}")

@@ -21,8 +21,10 @@ def check_z(z: float) -> float:
     DomainError
         otherwise.
     """
-    if not math.isfinite(z) or z < 0:
-        raise DomainError(f"z = {z:g} is no number of standard deviations: give a finite z >= 0 (the default is 2)")
+    number = isinstance(z, (int, float))
+    if not number or not math.isfinite(z) or z < 0:
+        shown = f"{z:g}" if number else repr(z)
+        raise DomainError(f"z = {shown} is no number of standard deviations: give a finite z >= 0 (the default is 2)")
     return float(z)
 
 

@@ -20,7 +20,7 @@ from repcap.geometry.rows import NON_FINITE, ZERO, compute_dtype
 from repcap.geometry.sample import Estimate, estimate, keep_rows, plan_blocks
 from repcap.geometry.spread import spread
 from repcap.matrix import Matrix, MatrixInfo, ProgressFn
-from repcap.numerics import Z_DEFAULT, resolve_device
+from repcap.numerics import Z_DEFAULT, check_seed, resolve_device
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,10 +39,16 @@ class MeasureOptions:
     only: int = 0
     vocab_size: int | None = None
 
-    def check(self) -> None:
-        """Raise DomainError or InputError for a value that means nothing."""
-        check_z(self.z)
+    def checked(self) -> MeasureOptions:
+        """The same in plain Python numbers; DomainError or InputError for a value that means nothing."""
         compute_dtype(self.dtype)
+        whole: dict[str, Any] = {}
+        for name in ("block_rows", "rows", "seed", "influence", "remove_top", "vocab_size"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not (value is None or hasattr(value, "__index__")):
+                raise InputError(f"--{name.replace('_', '-')} {value!r}: give a whole number")
+            whole[name] = None if value is None else int(value)
+        check_seed(self.seed)
         if self.block_rows is not None and self.block_rows < 1:
             raise InputError(f"--block-rows {self.block_rows}: a block holds at least one row")
         if self.influence < 0:
@@ -51,6 +57,7 @@ class MeasureOptions:
             raise InputError(f"--remove-top {self.remove_top}: give how many directions to remove, 0 for none")
         if self.rows is not None and self.influence:
             raise InputError("--influence needs all rows: leave --rows out")
+        return dataclasses.replace(self, z=check_z(self.z), **whole)
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -139,19 +146,18 @@ def measure_matrix(
     excluded, only = list(exclude_ids), list(only_ids)
     options = MeasureOptions(
         z, dtype, block_rows, rows, seed, influence, centre, remove_top, len(excluded), len(only), vocab_size
-    )
-    options.check()
+    ).checked()
     check_matrix(matrix)
     progress = _Progress(on_progress)
     reader = RowReader(
         matrix=matrix,
-        rows=select_rows(matrix.count, excluded, only, vocab_size),
+        rows=select_rows(matrix.count, excluded, only, options.vocab_size),
         device=resolve_device(device),
         dtype=compute_dtype(dtype),
-        block_rows=block_rows or default_block_rows(matrix.dim),
+        block_rows=options.block_rows or default_block_rows(matrix.dim),
         on_rows=progress.tick,
     )
-    sampled = rows is not None and rows < reader.count
+    sampled = options.rows is not None and options.rows < reader.count
     result = _from_sample(reader, options, progress) if sampled else _from_all(reader, options, progress)
     progress.finish()
     return dataclasses.replace(

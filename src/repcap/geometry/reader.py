@@ -177,8 +177,10 @@ def _transformed(block: torch.Tensor, plain: UnitRows, transform: Transform, nor
     """Unit rows of transform(x), where `plain` are the float64 unit rows of `block`; works in the buffer of `plain`."""
     changed = transform(plain.units.mul_(plain.norms[:, None]))
     left = torch.linalg.vector_norm(changed, dim=1)
-    # A row is known to the rounding of its stored dtype: what is left below that is noise, not a direction.
-    rounding = 4 * torch.finfo(block.dtype).eps if block.dtype in (torch.float32, torch.float64) else 1e-6
+    # A row is known to the rounding of its stored dtype, and what is taken from it to that of the products it comes
+    # from: what is left below either is noise, not a direction.
+    stored = 4 * torch.finfo(block.dtype).eps if block.dtype in (torch.float32, torch.float64) else 1e-6
+    rounding = max(stored, 4 * torch.finfo(normaliser.dtype).eps)
     gone = left <= rounding * plain.norms
     changed[gone] = 0.0
     again = normaliser(changed, plain.indices)

@@ -14,6 +14,21 @@ from repcap.matrix import Matrix
 _TERM = re.compile(r"\s*([+-]?)\s*(\"[^\"]*\"|[^\s+\"-][^\s+]*)\s*")
 
 
+def row_number(word: str, count: int) -> int:
+    """The row that `#123` names, out of 0..count-1.
+
+    Raises
+    ------
+    InputError
+        if it is written otherwise, or there is no such row.
+    """
+    if not (word.startswith("#") and word[1:].isdecimal()):
+        raise InputError(f"{word!r} names no row: write #123, or give a model with a tokenizer beside it")
+    if int(word[1:]) >= count:
+        raise InputError(f"row {word[1:]} is not in 0..{count - 1}")
+    return int(word[1:])
+
+
 class TokenIndex:
     """Token text to row number. Memory: one string a row."""
 
@@ -41,9 +56,7 @@ class TokenIndex:
             if no token reads so; the message names forms that there are.
         """
         if word.startswith("#") and word[1:].isdecimal():
-            if int(word[1:]) >= len(self.texts):
-                raise InputError(f"row {word[1:]} is not in 0..{len(self.texts) - 1}")
-            return int(word[1:])
+            return row_number(word, len(self.texts))
         if len(word) > 1 and word[0] == word[-1] == '"':
             exact = word[1:-1]
             if exact in self._rows:

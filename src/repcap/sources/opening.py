@@ -128,6 +128,8 @@ def _in_memory(source: Any) -> Checkpoint:
     """The checkpoint that a Python object is. torch is imported already where the object is torch's."""
     import numpy as np
 
+    if isinstance(source, np.ma.MaskedArray) and np.ma.is_masked(source):
+        raise InputError("the array has masked values, which are no numbers: give .filled(0) or leave their rows out")
     if isinstance(source, np.ndarray):
         from repcap.sources.arrays import ArrayCheckpoint
 

@@ -29,7 +29,9 @@ def package_path(location: str, text: str) -> Path:
     """
     module, _, inside = location.partition("/")
     top, *below = module.split(".")
-    spec = importlib.util.find_spec(top) if top.isidentifier() else None
+    if not top.isidentifier():
+        raise SourceError(f"{text}: {top!r} is no name of a package; write pkg://module/file")
+    spec = importlib.util.find_spec(top)
     if spec is None:
         raise SourceError(f"{text}: no Python package {top!r} is installed: pip install {top.replace('_', '-')}")
     folders = [Path(place).joinpath(*below) for place in spec.submodule_search_locations or ()]

@@ -142,14 +142,22 @@ def design(
 
 
 def _check(features: float, eps: Sequence[float], multiple: int, params: float | None) -> None:
-    if not (math.isfinite(features) and features > 0):
-        raise DomainError(f"features = {features:g} is outside the domain: a number > 0 is needed")
+    _check_positive("features", features)
     if not eps:
         raise DomainError("give at least one epsilon")
     if multiple < 1:
         raise DomainError(f"multiple = {multiple} is outside the domain: a whole number >= 1 is needed")
-    if params is not None and not (math.isfinite(params) and params > 0):
-        raise DomainError(f"params = {params:g} is outside the domain: a number > 0 is needed")
+    if params is not None:
+        _check_positive("params", params)
+
+
+def _check_positive(name: str, value: float) -> None:
+    try:
+        inside = math.isfinite(value) and value > 0
+    except OverflowError:  # an int beyond float64
+        raise DomainError(f"{name} = {str(value)[:40]}... is too large: a number below 1e308 is needed") from None
+    if not inside:
+        raise DomainError(f"{name} = {value:g} is outside the domain: a number > 0 is needed")
 
 
 def _row(

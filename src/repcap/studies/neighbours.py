@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from repcap.geometry.neighbours import Nearest
-    from repcap.geometry.words import TokenIndex
+    from repcap.geometry.words import TokenIndex, WordPair
 
 TWIN = 0.995
 """Cosine from which a row and its nearest neighbour are called nearly identical."""
@@ -174,15 +174,21 @@ def neighbours(
     InputError
         if a word is no token, or an analogy or pair list cannot be read.
     """
-    from repcap.geometry.words import TokenIndex
+    from repcap.geometry.epsilon import check_z
+    from repcap.geometry.words import TokenIndex, load_word_pairs
     from repcap.sources import open_source
 
+    check_z(z)
     asked = bool(tokens or analogies or word_pairs)
     with open_source(source, matrix) as opened:
         scanning = not asked if overview is None else overview
-        sums = _sums(opened, z, device, influence=scanning)
-        by_text = bool(analogies or word_pairs) or any(not word.startswith("#") for word in tokens)
+        words = _words_of(tokens, analogies, expect)
+        by_text = bool(word_pairs) or any(not word.startswith("#") for word in words)
         index = TokenIndex(opened) if by_text or opened.tokens is not None else None
+        for word in words:  # a slip of the keyboard shows before the rows are read
+            _row(opened, index, word)
+        pairs = load_word_pairs(None if word_pairs is True else word_pairs) if word_pairs else []
+        sums = _sums(opened, z, device, influence=scanning)
         return Neighbourhood(
             source=opened.info.source,
             matrix=opened.info.name,
@@ -191,7 +197,7 @@ def neighbours(
             epsilon=sums.epsilon,
             tokens=_token_lists(opened, index, tokens, top),
             analogies=tuple(_analogy(opened, index, text, expect, top) for text in analogies),
-            word_pairs=_pair_kinds(opened, index, word_pairs, sums.epsilon),
+            word_pairs=_pair_kinds(opened, index, pairs, sums.epsilon),
             overview=_overview(opened, index, sums, tau, top, device, on_progress) if scanning else None,
             revision=opened.info.revision,
         )
@@ -237,6 +243,23 @@ def _sums(matrix: Matrix, z: float, device: str, influence: bool) -> _Sums:
     return _Sums(epsilon, rows.numpy(), (whole - without).numpy(), length)
 
 
+def _words_of(tokens: Sequence[str], analogies: Sequence[str], expect: str | None) -> list[str]:
+    """Every word that was asked about."""
+    from repcap.geometry.words import parse_analogy
+
+    if expect is not None and not analogies:
+        raise InputError(f'"{expect}" has no rank without an analogy: give --analogy with --expect')
+    terms = [term.word for text in analogies for term in parse_analogy(text)]
+    return [*tokens, *terms, *([] if expect is None else [expect])]
+
+
+def _row(matrix: Matrix, index: TokenIndex | None, word: str) -> int:
+    """Row of a word; without a tokenizer of a number such as #123."""
+    from repcap.geometry.words import row_number
+
+    return row_number(word, matrix.count) if index is None else index.find(word)
+
+
 def _named(matrix: Matrix, row: int) -> str | None:
     return matrix.tokens.text(row) if matrix.tokens is not None else None
 
@@ -252,7 +275,7 @@ def _token_lists(
 
     if not words:
         return ()
-    rows = [int(word[1:]) if index is None else index.find(word) for word in words]
+    rows = [_row(matrix, index, word) for word in words]
     queries = unit_of(matrix, rows)
     own = [frozenset({row}) for row in rows]
     nearest = ranked(matrix, queries, top, exclude=own)
@@ -274,16 +297,15 @@ def _analogy(matrix: Matrix, index: TokenIndex | None, text: str, expect: str | 
     from repcap.geometry.neighbours import rank_of, ranked, unit_of
     from repcap.geometry.words import parse_analogy
 
-    assert index is not None
     terms = parse_analogy(text)
-    rows = [index.find(term.word) for term in terms]
+    rows = [_row(matrix, index, term.word) for term in terms]
     signs = torch.tensor([float(term.sign) for term in terms], dtype=torch.float64)
     query = signs @ unit_of(matrix, rows)
-    exclude = index.forms_of(rows)
+    exclude = frozenset(rows) if index is None else index.forms_of(rows)
     found = ranked(matrix, query[None], top, exclude=[exclude])[0]
     rank = None
     if expect is not None:
-        wanted = index.find(expect)
+        wanted = _row(matrix, index, expect)
         if wanted in exclude:
             raise InputError(f'"{expect}" is a form of a word of "{text}", which do not count')
         rank = rank_of(matrix, query, wanted, exclude)
@@ -291,15 +313,13 @@ def _analogy(matrix: Matrix, index: TokenIndex | None, text: str, expect: str | 
 
 
 def _pair_kinds(
-    matrix: Matrix, index: TokenIndex | None, wanted: str | Path | bool, epsilon: float
+    matrix: Matrix, index: TokenIndex | None, pairs: Sequence[WordPair], epsilon: float
 ) -> tuple[PairKind, ...]:
     from repcap.geometry.neighbours import unit_of
-    from repcap.geometry.words import load_word_pairs
 
-    if not wanted:
+    if not pairs:
         return ()
     assert index is not None
-    pairs = load_word_pairs(None if wanted is True else wanted)
     kinds = []
     for kind in dict.fromkeys(pair.kind for pair in pairs):
         listed = [pair for pair in pairs if pair.kind == kind]

@@ -14,7 +14,7 @@ from repcap.geometry.epsilon import Spread, check_z
 from repcap.geometry.histogram import PAPER_BINS, Extreme, PairCounts
 from repcap.geometry.tail import Tail, measured_tail, normal_tail, random_tail
 from repcap.matrix import Matrix, ProgressFn
-from repcap.numerics import Z_DEFAULT
+from repcap.numerics import Z_DEFAULT, check_seed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -144,6 +144,7 @@ def pairs(
 
     chosen = PairOptions(**options)
     check_z(chosen.z)
+    check_seed(chosen.seed)
     started = time.perf_counter()
     with open_source(source, matrix) as opened:
         mask = _mask(opened, chosen)
