@@ -35,6 +35,7 @@ VERBS: dict[str, Verb] = {
     "pairs": Verb("repcap.cli.pairs", "The distribution of all pairwise cosines, and its tail.", MEASURE),
     "compare": Verb("repcap.cli.compare", "Two matrices side by side, row against row.", MEASURE),
     "track": Verb("repcap.cli.track", "epsilon over the checkpoints of a training run.", MEASURE),
+    "dictionary": Verb("repcap.cli.dictionary", "A sparse autoencoder's decoder, and against a model.", MEASURE),
     "probes": Verb("repcap.cli.probes", "Weights that read from and write to the residual stream.", MEASURE),
     "latents": Verb("repcap.cli.latents", "Does the embedding's epsilon hold in the residual stream?", MEASURE),
     "neighbours": Verb("repcap.cli.neighbours", "Nearest tokens, analogies, clusters, duplicates.", MEASURE),

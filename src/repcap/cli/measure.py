@@ -9,7 +9,7 @@ import typer
 from repcap.cli import common
 from repcap.cli.common import DeviceOption, JsonOption, MatrixOption, SeedOption
 from repcap.cli.printable import print_error
-from repcap.errors import DomainError, RepcapError
+from repcap.errors import DomainError, InputError, RepcapError
 
 if TYPE_CHECKING:
     from repcap.studies.measure import Measured
@@ -45,6 +45,9 @@ def command(
         int | None, typer.Option("--block-rows", help="Rows in memory at once (default: 64 MiB of them).")
     ] = None,
     device: DeviceOption = "auto",
+    against: Annotated[
+        str | None, typer.Option("--against", help="Of a dictionary (SAE): against this model (repcap dictionary).")
+    ] = None,
     allow_truncated: Annotated[
         bool, typer.Option("--allow-truncated", help="Read a truncated file if this matrix is whole.")
     ] = False,
@@ -61,6 +64,13 @@ def command(
     """
     from repcap.cli.ids import parse_ids
 
+    if against is not None:
+        from repcap.cli.dictionary import measure_against
+
+        if any((rows, influence, centre, remove_top, exclude_ids, only_ids, vocab_size, block_rows)):
+            raise InputError("--against goes with --matrix, --z, --seed and --device alone")
+        measure_against(sources, against, matrix=matrix, z=z, seed=seed, device=device, json=json)
+        return
     options: dict[str, Any] = {
         "z": z,
         "rows": rows,

@@ -13,7 +13,7 @@ from repcap.cli.common import DeviceOption, JsonOption, SeedOption
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from repcap.studies.probes import Part, Probes
+    from repcap.studies.probe_result import Part, Probes
 
 SHOWN = ("ratio", "epsilon", "alignment", "length")
 
