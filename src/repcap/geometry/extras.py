@@ -21,7 +21,7 @@ from repcap.geometry.spread import spread, spread_of
 EXTRA_WORK = 2.5e11
 """Up to this n d^2 the extras are computed from all rows without being asked for."""
 EXTRA_ROWS = 8192
-"""Beyond that, from so many random rows, unless they were asked for. The standard error is then good to about 6 % (on SmolLM2)."""
+"""Beyond that, from so many random rows, unless asked for. The standard error is then good to about 6 % on SmolLM2."""
 
 
 @dataclasses.dataclass(frozen=True)
