@@ -190,6 +190,43 @@ def test_record_that_is_no_json_is_found(path):
         store.check()
 
 
+@pytest.mark.parametrize(("column", "value"), [("record", "[1]"), ("provenance", "null"), ("record", "7")])
+def test_record_that_is_no_object_is_found(path, column, value):
+    with Store(path) as store:
+        store.put("a", "pack", {})
+    with sqlite3.connect(path) as db:
+        db.execute(f"UPDATE results SET {column} = ?", (value,))
+    with Store(path, "read") as store, pytest.raises(StoreError, match="key a is no JSON object"):
+        list(store.records())
+
+
+_FILLS = """
+import resource, sys
+from repcap.errors import StoreError
+from repcap.store import Store
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+with Store(sys.argv[1]) as store:
+    for n in range(1000):
+        try:
+            store.put(str(n), "pack", {"x": "y" * 1000})
+        except StoreError as error:
+            print(n, error)
+            break
+"""
+
+
+def test_a_disk_that_takes_no_more_keeps_what_is_stored(path):
+    done = subprocess.run([sys.executable, "-c", _FILLS, path], capture_output=True, text=True, check=True)
+    count, _, message = done.stdout.strip().partition(" ")
+    assert 3 < int(count) < 300
+    assert "check the disk, its quota and the limit on the size of files" in message
+    assert "damaged" not in message
+    with Store(path) as store:
+        store.check()
+        assert [item.key for item in store.records()] == [str(n) for n in range(int(count))]
+        assert store.put("more", "pack", {})
+
+
 def test_header_says_whose_file_it_is_and_durability_is_full(path):
     with Store(path) as store:
         assert store._file.pragma("journal_mode") == "wal"

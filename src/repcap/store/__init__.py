@@ -221,6 +221,8 @@ class Store:
             record, provenance = json.loads(row["record"]), json.loads(row["provenance"])
         except ValueError as error:
             raise StoreError(f"{self.path}: the record with key {row['key']} is not JSON: {error}") from error
+        if not isinstance(record, dict) or not isinstance(provenance, dict):
+            raise StoreError(f"{self.path}: the record with key {row['key']} is no JSON object: delete it")
         return Result(row["key"], row["unit"], row["kind"], record, provenance, row["created"])
 
     def close(self) -> None:

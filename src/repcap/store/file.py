@@ -130,7 +130,20 @@ class StoreFile:
             text = str(error)
             if "not a database" in text:
                 raise StoreError(f"{self.path} is not a repcap result store: it is no SQLite file") from error
-            if "malformed" in text or "disk I/O" in text:
+            if "is full" in text:
+                raise StoreError(
+                    f"{self.path}: the disk is full; free some of it and run again, what was stored is kept"
+                ) from error
+            if "disk I/O" in text:
+                raise StoreError(
+                    f"{self.path} cannot be read or written ({text}): check the disk, its quota and the limit on the "
+                    "size of files, then run again; what was stored is kept"
+                ) from error
+            if "readonly" in text:
+                raise StoreError(
+                    f"{self.path} may not be written: change its permissions, or use another --store"
+                ) from error
+            if "malformed" in text:
                 raise StoreError(
                     f"{self.path} is damaged ({text}): restore a copy, or move it away and run again"
                 ) from error
