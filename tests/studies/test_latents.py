@@ -132,6 +132,16 @@ def test_hooks_are_gone_afterwards(model):
     assert all(not m._forward_hooks and not m._forward_pre_hooks for m in model.modules())
 
 
+def test_a_model_in_training_mode_is_read_without_dropout_and_left_in_it():
+    torch.manual_seed(0)
+    model = transformers.LlamaModel(config(attention_dropout=0.5)).train()
+    ids = list(range(30))
+    found = latents(model, ids=ids, device="cpu")
+    assert model.training
+    assert model.layers[0].self_attn.training
+    assert found.layers == latents(model.eval(), ids=ids, device="cpu").layers
+
+
 def test_from_a_directory_with_a_beginning_of_sequence_token(folder, model, tmp_path, repcap):
     text = tmp_path / "text.txt"
     text.write_text(" ".join(WORDS * 3))

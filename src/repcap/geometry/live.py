@@ -19,7 +19,7 @@ def live_spread(weight: torch.Tensor, z: float = Z_DEFAULT, block_rows: int = BL
 
     Products in float32 on the weight's own device, sums in float64 (on the cpu for mps, which has none). Rows that are
     zero or not finite are left out. No gradient is recorded. Agrees with `measure_matrix` to 1e-6 for rows with lengths
-    between 1e-18 and 1e18.
+    between 1e-18 and 1e18; where nearly all rows coincide, the standard deviation keeps four decimals.
 
     Cost: n d^2 operations. Memory: three blocks of rows in float32, and 8 d^2 bytes.
 

@@ -27,11 +27,12 @@ def find_weights(module: nn.Module) -> tuple[torch.Tensor, torch.Tensor | None]:
     roles = roles_of(checkpoint)
     if roles.embedding is None:
         raise MatrixNotFound(f"{type(module).__name__} has no token embedding under a known name")
-    named = dict(module.named_parameters(remove_duplicate=False))
+    named: dict[str, torch.Tensor] = dict(module.named_parameters(remove_duplicate=False))
+    named |= dict(module.named_buffers(remove_duplicate=False))
     return _own(named, roles.embedding), (_own(named, roles.unembedding) if roles.unembedding is not None else None)
 
 
-def _own(named: dict[str, torch.nn.Parameter], name: str) -> torch.Tensor:
+def _own(named: dict[str, torch.Tensor], name: str) -> torch.Tensor:
     weight = named[name]
     if hasattr(weight, "full_tensor") or weight.dim() != 2 or not weight.numel():
         raise SourceError(f"{name} is partitioned over processes: its rows are not in this process")

@@ -49,7 +49,7 @@ def load(source: Any, device: str = "auto", dtype: str = "float32") -> Loaded:
 
     where = resolve_device(device)
     if isinstance(source, torch.nn.Module):
-        return Loaded(type(source).__name__, source.eval(), None)
+        return Loaded(type(source).__name__, source, None)
     if dtype not in ("float32", "bfloat16", "float16"):
         raise InputError(f"--dtype {dtype}: use float32, bfloat16 or float16")
     place, options = _place(str(source))
@@ -155,6 +155,7 @@ class Taps:
 
     def __init__(self, model: nn.Module, on_state: OnState) -> None:
         self._model, self._on_state = model, on_state
+        self._training = model.training
         self._wanted: frozenset[int] = frozenset()
         self._handles: list[Any] = []
         self._current: tuple[int, Any] = (-1, None)
@@ -163,6 +164,7 @@ class Taps:
         self.layers = len(self.blocks) + 1
 
     def __enter__(self) -> Taps:
+        self._model.eval()  # no dropout: both passes must see the same states
         inside: set[int] = set()
         for layer, block in enumerate(self.blocks):
             inside.update(map(id, block.modules()))
@@ -180,6 +182,7 @@ class Taps:
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
+        self._model.train(self._training)
 
     def run(self, ids: Sequence[int], layers: Sequence[int]) -> None:
         """One window of token ids through the model; states of `layers` go to `on_state`."""

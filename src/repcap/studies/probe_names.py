@@ -110,6 +110,13 @@ WEIGHTS: tuple[Weight, ...] = (
     Weight("mlp.shared_expert.gate_proj", (GATE,)),
     Weight("mlp.shared_expert.up_proj", (UP,)),
     Weight("mlp.shared_expert.down_proj", (DOWN,), writes=True),
+    # all experts of a block in one tensor of three dimensions: named, so that it can be said that they are left out
+    Weight("mlp.experts.gate_up_proj", (GATE, UP), layout="concat"),
+    Weight("mlp.experts.down_proj", (DOWN,), writes=True),
+    Weight("ffn_gate_exps", (GATE,)),
+    Weight("ffn_up_exps", (UP,)),
+    Weight("ffn_gate_up_exps", (GATE, UP), layout="concat"),
+    Weight("ffn_down_exps", (DOWN,), writes=True),
     # deepseek: what is read is compressed first
     Weight("self_attn.q_a_proj", (Q,)),
     Weight("self_attn.kv_a_proj_with_mqa", (KV,)),
