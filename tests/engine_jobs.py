@@ -82,12 +82,22 @@ def environment(names):
     return {name: os.environ.get(name) for name in names}
 
 
-def slow_log(payload):
-    """Log the start, take a while, answer with the node that did it (under Ray)."""
-    path, name, seconds = payload
+def doomed_log(payload):
+    """Log the start, answer with the node that did it; one node of the cluster is going to die.
+
+    The others wait for that node's first answer, later ones it never gives: however slowly its processes start, it
+    has answered once and has work in hand when it is killed.
+    """
+    path, name, victim, answered = payload
     log(path, name)
-    time.sleep(seconds)
-    return os.environ.get("RAY_NODE_ID") or _node()
+    time.sleep(0.1)
+    here = _node()
+    if here == victim and Path(answered).exists():
+        time.sleep(3600)
+    end = time.monotonic() + 90
+    while here != victim and not Path(answered).exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    return here
 
 
 def _node():
