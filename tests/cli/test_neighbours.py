@@ -46,7 +46,8 @@ def test_json(repcap, rows):
     [
         (("--token", "#99"), "row 99 is not in 0..59 of array"),
         (("--token", "cat"), "has no tokenizer beside it, so words cannot be found: name rows as #123"),
-        (("--analogy", "x"), "has no tokenizer beside it, so words cannot be found: name rows as #123"),
+        (("--analogy", "x + y"), "has no tokenizer beside it, so words cannot be found: name rows as #123"),
+        (("--analogy", "x"), '"x" is no analogy: write it as "king - man + woman"'),
         (("--token", "#1", "--plot", "x.png"), "there are no word pairs to draw: ask for them with --word-pairs"),
     ],
 )

@@ -396,9 +396,9 @@ def test_sections_of_the_leech_lattice(leech):
     ("k", "d"), [(6, 3), (10, 5), (16, 6), (28, 7), (36, 15), (276, 23), (12, 4), (36, 6), (63, 7), (120, 8)]
 )
 def test_sporadic_sets_line_by_line(k, d):
-    from repcap.packing.exact import exact_lines
+    from repcap.packing.constructions import named_lines
 
-    lines = exact_lines(k, d)
+    lines = named_lines("exact", d, k=k)
     agrees(sporadic(k, d), lines.rows(0, k))
 
 

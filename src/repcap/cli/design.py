@@ -9,7 +9,7 @@ import typer
 
 from repcap.cli import common
 from repcap.cli.common import JsonOption
-from repcap.cli.values import number, numbers
+from repcap.cli.values import numbers, real
 
 if TYPE_CHECKING:
     from repcap.studies.design import Design, DesignRow
@@ -40,12 +40,12 @@ def command(
     if tied and vocab is None:
         raise InputError("--tied says how a vocabulary counts: give --vocab too")
     found = design(
-        float(number(features, "--features")),
-        [float(value) for value in numbers(eps, "--eps")],
+        real(features, "--features"),
+        numbers(eps, "--eps"),
         vocab=vocab,
         tied=tied,
         multiple=multiple,
-        params=None if params is None else float(number(params, "--params")),
+        params=None if params is None else real(params, "--params"),
         store=store,
     )
     if json:

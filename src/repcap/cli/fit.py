@@ -78,9 +78,11 @@ def command(
     laws = tuple(FORMS) if every else tuple(dict.fromkeys(name.strip() for name in law.split(",")))
     table = as_table(data)
     shared: dict[str, Any] = {"on": on, "include_degenerate": include_degenerate, "seed": seed}
-    fits = [found for name in laws if (found := _fit(table, name, bootstrap, skip=every, shared=shared)) is not None]
+    fits, left_out = _fit_each(table, laws, bootstrap, skip=every, shared=shared)
     if not fits:
         raise InputError(f"{table.source}: no law can be fitted to {len(table)} cells; give more cells with k > d")
+    for name, error in left_out:
+        warn(f"{name} left out: {error}")
     comparison = None
     if holdout != "none":
         try:
@@ -98,18 +100,23 @@ def command(
             note(f"wrote {path}")
 
 
-def _fit(table: PackingTable, name: str, bootstrap: int, *, skip: bool, shared: dict[str, Any]) -> Fit | None:
-    """One law; with `skip`, None and a warning where the table cannot carry it."""
+def _fit_each(
+    table: PackingTable, laws: tuple[str, ...], bootstrap: int, *, skip: bool, shared: dict[str, Any]
+) -> tuple[list[Fit], list[tuple[str, InputError]]]:
+    """The laws fitted; with `skip`, also those that the table cannot carry, and why."""
     from repcap.laws.fit import fit
 
-    try:
-        with progress(f"bootstrap of {name}", "draws") as tick:
-            return fit(table, name, bootstrap=bootstrap, on_progress=tick, **shared)
-    except InputError as error:
-        if not skip:
-            raise
-        warn(f"{name} left out: {error}")
-        return None
+    fits: list[Fit] = []
+    left_out: list[tuple[str, InputError]] = []
+    for name in laws:
+        try:
+            with progress(f"bootstrap of {name}", "draws") as tick:
+                fits.append(fit(table, name, bootstrap=bootstrap, on_progress=tick, **shared))
+        except InputError as error:  # noqa: PERF203 - four laws
+            if not skip:
+                raise
+            left_out.append((name, error))
+    return fits, left_out
 
 
 def _record(fits: list[Fit], comparison: Comparison | None) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def command(
     overview: Annotated[
         bool | None, typer.Option("--overview/--no-overview", help="Scan the whole vocabulary (default: if alone).")
     ] = None,
-    top: Annotated[int, typer.Option("--top", min=1, help="Rows in each list.")] = 10,
+    top: Annotated[int, typer.Option("--top", min=1, max=10_000, help="Rows in each list.")] = 10,
     tau: Annotated[int, typer.Option("--tau", min=0, help="A primary token is nearest to more than tau others.")] = 20,
     z: Annotated[float, typer.Option("--z", help="epsilon = mean + z std.")] = 2.0,
     device: DeviceOption = "auto",

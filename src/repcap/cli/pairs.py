@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def command(
     source: Annotated[str, typer.Argument(help="File, directory, Hub name, pkg:// ... (see repcap inspect).")],
     matrix: Annotated[str, typer.Option("--matrix", help="embedding, unembedding, or a tensor name.")] = "embedding",
-    top: Annotated[int, typer.Option("--top", min=0, help="Name this many of the largest and smallest.")] = 10,
+    top: Annotated[
+        int, typer.Option("--top", min=0, max=10_000, help="Name this many of the largest and smallest.")
+    ] = 10,
     z: Annotated[float, typer.Option("--z", help="epsilon = mean + z std.")] = 2.0,
     sample: Annotated[
         int | None, typer.Option("--sample", help="Draw this many pairs instead of counting them all.")

@@ -35,6 +35,20 @@ def number(text: str, option: str) -> float | int:
         raise InputError(f"{option}: {text!r} is no number; give numbers, lists or ranges ({SYNTAX})") from error
 
 
+def real(text: str, option: str) -> float:
+    """One number as a float.
+
+    Raises
+    ------
+    InputError
+        if `text` is no number, or beyond float64.
+    """
+    try:
+        return float(number(text, option))
+    except OverflowError:
+        raise InputError(f"{option}: {text.strip()[:40]} is too large: numbers go up to 1e308") from None
+
+
 def numbers(text: str | None, option: str, whole: bool = False) -> list[float | int]:
     """The numbers of a comma list whose items are numbers or ranges, in order, each once.
 
@@ -60,9 +74,9 @@ def numbers(text: str | None, option: str, whole: bool = False) -> list[float | 
 
 
 def _range(match: re.Match[str], item: str, option: str) -> list[float | int]:
-    low, high = float(number(match["low"], option)), float(number(match["high"], option))
+    low, high = real(match["low"], option), real(match["high"], option)
     kind = match["kind"] or "/"
-    by = float(number(match["by"], option)) if match["by"] else 11.0
+    by = real(match["by"], option) if match["by"] else 11.0
     if not (math.isfinite(low) and math.isfinite(high) and low < high and math.isfinite(by)):
         raise InputError(f"{option}: the range {item.strip()!r} must rise between two finite numbers")
     if kind == "x":

@@ -20,7 +20,8 @@ class Tail:
 
     @property
     def both(self) -> float:
-        return self.above + self.below
+        """Share of pairs with |cosine| > epsilon; all of them where epsilon is below 0, and the two sides overlap."""
+        return min(self.above + self.below, 1.0)
 
     def to_dict(self) -> dict[str, Any]:
         return {"above": self.above, "below": self.below, "both": self.both}

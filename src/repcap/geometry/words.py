@@ -14,8 +14,8 @@ from repcap.matrix import Matrix
 _TERM = re.compile(r"\s*([+-]?)\s*(\"[^\"]*\"|[^\s+\"-][^\s+]*)\s*")
 
 
-def row_number(word: str, count: int) -> int:
-    """The row that `#123` names, out of 0..count-1.
+def row_number(word: str, matrix: Matrix) -> int:
+    """The row of `matrix` that `#123` names.
 
     Raises
     ------
@@ -24,8 +24,8 @@ def row_number(word: str, count: int) -> int:
     """
     if not (word.startswith("#") and word[1:].isdecimal()):
         raise InputError(f"{word!r} names no row: write #123, or give a model with a tokenizer beside it")
-    if int(word[1:]) >= count:
-        raise InputError(f"row {word[1:]} is not in 0..{count - 1}")
+    if int(word[1:]) >= matrix.count:
+        raise InputError(f"row {word[1:]} is not in 0..{matrix.count - 1} of {matrix.info.name}")
     return int(word[1:])
 
 
@@ -37,6 +37,7 @@ class TokenIndex:
             raise InputError(
                 f"{matrix.info.source} has no tokenizer beside it, so words cannot be found: name rows as #123"
             )
+        self._matrix = matrix
         self.texts = [matrix.tokens.text(row) for row in range(min(matrix.count, matrix.tokens.count))]
         self.texts += [None] * (matrix.count - len(self.texts))
         self._rows: dict[str, int] = {}
@@ -56,7 +57,7 @@ class TokenIndex:
             if no token reads so; the message names forms that there are.
         """
         if word.startswith("#") and word[1:].isdecimal():
-            return row_number(word, len(self.texts))
+            return row_number(word, self._matrix)
         if len(word) > 1 and word[0] == word[-1] == '"':
             exact = word[1:-1]
             if exact in self._rows:

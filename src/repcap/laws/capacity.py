@@ -18,6 +18,7 @@ from repcap.laws.law import Law
 from repcap.numerics import LN10, format_power, power
 
 _D_MOST = 10**6
+_VOCAB_MOST = 10**15
 """Dimensions that are searched when d is asked for."""
 
 
@@ -123,8 +124,8 @@ def _needed(vocab: int | None, tied: bool) -> int:
         if tied:
             raise DomainError("tied says how a vocabulary counts: give vocab too")
         return 0
-    if not (math.isfinite(vocab) and vocab >= 1 and vocab == int(vocab)):
-        raise DomainError(f"vocab = {vocab} is outside the domain: a whole number >= 1 is needed")
+    if not (1 <= vocab <= _VOCAB_MOST and vocab == int(vocab)):
+        raise DomainError(f"vocab = {str(vocab)[:40]} is outside the domain: a whole number >= 1 is needed")
     return int(vocab) * (1 if tied else 2)
 
 

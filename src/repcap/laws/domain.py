@@ -10,6 +10,9 @@ import numpy.typing as npt
 
 from repcap.errors import DomainError
 
+D_MOST = 10**9
+"""Beyond this the search for prime powers and the integers of the constructions take minutes."""
+
 Array = npt.NDArray[np.float64]
 Floats = float | Array
 """An argument of a vectorised law: a number, or a float64 array that broadcasts against the others."""
@@ -52,10 +55,12 @@ def check_log_k(k: Any, log_k: Any = None) -> Array:
 
 
 def scalar_d(d: Any, least: int = 1) -> int:
-    """`d` as an int: bounds and constructions live in a whole number of dimensions."""
+    """`d` as an int: bounds and constructions live in a whole number of dimensions, 10^9 at most."""
     value = float(check_d(d, least))
     if value != math.floor(value):
         raise DomainError(f"d = {value:.12g} is not a whole number of dimensions")
+    if value > D_MOST:
+        raise DomainError(f"d = {value:.12g} is outside the domain: bounds and constructions go up to d = 10^9")
     return int(value)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from repcap._version import __version__
 from repcap.errors import DomainError
 from repcap.laws.capacity import Capacity, capacity
+from repcap.laws.domain import check_eps
 from repcap.numerics import format_power
 
 HEURISTIC = (
@@ -132,8 +133,9 @@ def design(
     DomainError
         if a number is outside its domain.
     """
-    wanted = [float(e) for e in eps] if isinstance(eps, Sequence) else [float(eps)]
+    wanted = [float(check_eps(e)) for e in (eps if isinstance(eps, Sequence) else [eps])]
     _check(features, wanted, multiple, params)
+    features, params = float(features), None if params is None else float(params)
     rows = tuple(_row(features, epsilon, vocab, tied, multiple, params) for epsilon in sorted(set(wanted)))
     models, origin = _models(store)
     widths = [width.rounded for row in rows for width in row.widths if width.name == "full" and width.rounded]

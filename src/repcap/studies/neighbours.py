@@ -257,7 +257,7 @@ def _row(matrix: Matrix, index: TokenIndex | None, word: str) -> int:
     """Row of a word; without a tokenizer of a number such as #123."""
     from repcap.geometry.words import row_number
 
-    return row_number(word, matrix.count) if index is None else index.find(word)
+    return row_number(word, matrix) if index is None else index.find(word)
 
 
 def _named(matrix: Matrix, row: int) -> str | None:
