@@ -114,7 +114,7 @@ sys.exit(code)
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 def test_two_gigabytes_of_which_64_mb_count(hub: HubServer, tmp_path: Path) -> None:
     """A quick look and the whole, in processes of their own: 65 MB over the wire together, under 400 MB of memory."""
-    rows, dim = 31_250, 1024
+    rows, dim = 125_000, 256
     header = sparse_shard(tmp_path / "model.safetensors", rows, dim, 2_000_000_000)
     hub.add("org/large", {"model.safetensors": tmp_path / "model.safetensors", "config.json": b"{}"})
 
