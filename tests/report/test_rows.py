@@ -54,12 +54,32 @@ def test_a_record_without_a_needed_key_is_named(key):
         ({"histogram": [1, 2]}, "no list of edges"),
         ({"histogram": {"edges": [0, math.inf], "counts": [1]}}, "not finite"),
         ({"dim": 64.5}, "no number of dimensions"),
+        ({"dim": 10**400}, "malformed"),
+        ({"epsilon": 1e308}, "is never beyond 3"),
+        ({"epsilon": -3.5}, "is never beyond 3"),
+        ({"variants": 5}, "no list of records"),
+        ({"variants": [5]}, "no list of records"),
+        ({"variants": [{"epsilon": 0.1, "epsilon_ratio": 1.0}]}, "lacks 'rows'"),
+        ({"estimate": {"rows": 1}}, "lacks 'population'"),
     ],
 )
 def test_malformed_records_are_one_clear_line(changes, message):
     with pytest.raises(InputError, match=message) as caught:
         to_rows([record(**changes)])
     assert "\n" not in str(caught.value)
+
+
+def test_a_class_that_is_none_is_worked_out():
+    rows, _ = to_rows([record(**{"class": value}) for value in ("huge", {"a": 1}, None)])
+    assert {row.klass for row in rows} == {"low"}
+
+
+def test_names_that_are_no_utf8_can_be_written():
+    """The name of a file that is no UTF-8 reaches a record with lone surrogates."""
+    rows, _ = to_rows([record(source="dir/m\udcff", family="\ud800", matrix="\udcfe", revision="\udcff")])
+    row = rows[0]
+    assert (row.name, row.source, row.family) == ("m\\udcff", "dir/m\\udcff", "\\ud800")
+    str(row.to_dict()).encode()
 
 
 @pytest.mark.parametrize("epsilon", [None, math.nan, math.inf])
@@ -199,7 +219,8 @@ class TestLoading:
             (b"{", "neither"),
             (b"3", "holds no records"),
             (b"[3]", "holds no records"),
-            (b"[]", "no record of a model"),
+            (b"[]", "its list is empty"),
+            (b'{"records": []}', "its list is empty"),
             (b'{"kind": "pack", "k": 3}', "no record of a model"),
         ],
     )

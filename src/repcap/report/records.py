@@ -68,6 +68,8 @@ def load_records(source: str | Path) -> list[dict[str, Any]]:
         found = found.get("records", [found])
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
         raise InputError(f'{path} holds no records: expected one record, a list of them, or {{"records": [...]}}')
+    if not found:
+        raise InputError(f"{path} holds no records: its list is empty")
     models = [record for record in map(_unwrapped, found) if record.get("kind", KINDS[0]) in KINDS]
     if not models:
         raise InputError(f"{path} holds no record of a model, only of packings or the like")

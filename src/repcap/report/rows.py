@@ -17,6 +17,8 @@ from repcap.numerics import Z_DEFAULT, epsilon_class
 from repcap.report.families import family_of
 from repcap.report.records import Record, display_name
 
+CLASSES = ("high", "between", "low")
+
 MOST_DIMENSIONS = 1_000_000
 """Of a bracket: a proven upper bound near epsilon = 1 takes a time in proportion to d."""
 
@@ -128,7 +130,7 @@ def to_rows(records: Iterable[Record]) -> tuple[list[Row], list[str]]:
     rows: dict[Any, Row] = {}
     skipped = []
     for place, record in enumerate(records, start=1):
-        name = display_name(record)
+        name = _legible(display_name(record))
         for key in ("dim", "epsilon"):
             if key not in record:
                 raise InputError(f"record {place} ({name}) has no {key!r}: it must come from repcap measure or survey")
@@ -138,7 +140,9 @@ def to_rows(records: Iterable[Record]) -> tuple[list[Row], list[str]]:
             continue
         try:
             row = _row(record, name)
-        except (TypeError, ValueError, KeyError) as error:
+        except KeyError as error:
+            raise InputError(f"record {place} ({name}) is malformed: it lacks {error}") from error
+        except (TypeError, ValueError, OverflowError) as error:
             raise InputError(f"record {place} ({name}) is malformed: {error}") from error
         same: Any = (row.source, row.revision, record.get("matrix"), row.d, row.n) if row.n and row.source else place
         rows[same] = _completed(rows[same], row) if same in rows else row
@@ -173,21 +177,23 @@ def _row(record: Record, name: str) -> Row:
     if d < 1 or d != float(record["dim"]):
         raise ValueError(f"dim is {record['dim']}, which is no number of dimensions")
     z = _number(record, "z") or Z_DEFAULT
+    if abs(epsilon) > 1 + abs(z):
+        raise ValueError(f"epsilon is {epsilon:g}; mean + {z:g} std of cosines is never beyond {1 + abs(z):g}")
     null = _number(record, "epsilon_null") or z / math.sqrt(d)
-    source = str(record.get("source") or "")
+    source = _legible(record.get("source") or "")
     provenance = record.get("provenance")
     revision = record.get("revision") or (provenance.get("revision") if isinstance(provenance, Mapping) else None)
     tied = record.get("tied")
     return Row(
         name=name,
-        family=str(record.get("family") or family_of(name, source)),
+        family=_legible(record.get("family") or family_of(name, source)),
         source=source,
         matrix=_matrix(record),
         d=d,
         epsilon=epsilon,
         epsilon_null=null,
         epsilon_ratio=_number(record, "epsilon_ratio") or epsilon / null,
-        klass=str(record.get("class") or epsilon_class(epsilon)),
+        klass=str(record["class"]) if record.get("class") in CLASSES else epsilon_class(epsilon),
         z=z,
         published=bool(record.get("published", False)),
         n=_integer(record, "count"),
@@ -198,7 +204,7 @@ def _row(record: Record, name: str) -> Row:
         effective_dim=_number(record, "effective_dim"),
         dropped_count=_integer(record, "dropped_count"),
         dtype=_text(record, "dtype"),
-        revision=str(revision) if revision else None,
+        revision=_legible(revision) if revision else None,
         version=_text(record, "repcap_version"),
         seconds=_number(record, "seconds"),
         coherence=_number(record, "coherence"),
@@ -214,7 +220,7 @@ def _row(record: Record, name: str) -> Row:
 def _matrix(record: Record) -> str:
     """The role of the matrix, or the name of the tensor where it has none."""
     role = record.get("role")
-    return str(role if role in ("embedding", "unembedding") else record.get("matrix") or "embedding")
+    return _legible(role if role in ("embedding", "unembedding") else record.get("matrix") or "embedding")
 
 
 def _estimate(record: Record) -> str | None:
@@ -227,9 +233,12 @@ def _estimate(record: Record) -> str | None:
 
 
 def _variants(record: Record) -> tuple[Variant, ...]:
+    held = record.get("variants") or ()
+    if not isinstance(held, (list, tuple)) or not all(isinstance(item, Mapping) for item in held):
+        raise ValueError("its variants are no list of records")
     return tuple(
         Variant(str(item["rows"]), float(item["epsilon"]), float(item["epsilon_ratio"]))
-        for item in record.get("variants") or ()
+        for item in held
         if _number(item, "epsilon") is not None and _number(item, "epsilon_ratio") is not None
     )
 
@@ -290,4 +299,9 @@ def _integer(record: Record, key: str) -> int | None:
 
 def _text(record: Record, key: str) -> str | None:
     value = record.get(key)
-    return None if value is None else str(value)
+    return None if value is None else _legible(value)
+
+
+def _legible(value: Any) -> str:
+    """As text that can be written as UTF-8: the name of a file need not be."""
+    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
