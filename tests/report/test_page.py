@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 
@@ -412,3 +413,26 @@ def test_a_page_of_one_model_and_of_models_beyond_the_laws(visit, tmp_path):
         assert page.locator("#models tbody tr").count() == len(records)
         page.locator("#models .model").first.click()
         assert page.get_by_role("dialog").is_visible()
+
+
+def test_long_names_do_not_widen_the_page(visit, tmp_path):
+    long = dict.fromkeys(("name", "family", "source", "matrix", "revision"), "x" * 3000)
+    records = [{**with_histogram("a", 0), **long}, with_histogram("b", 1)]
+    address = build(records, tmp_path).path.as_uri()
+    for width in (1280, 360):
+        page = visit(address, viewport={"width": width, "height": 800}).page
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.locator("#models th[scope=row]").first.bounding_box()["width"] < 500
+        assert page.locator(".lede").bounding_box()["height"] < 600
+
+
+@pytest.mark.parametrize("widths", [[3000], [1, 10**9], [64, 16384], [700, 900]])
+def test_ticks_of_any_range_of_widths_are_there_and_apart(visit, tmp_path, widths):
+    records = [{"source": f"a/{d}", "dim": d, "epsilon": 0.3} for d in widths]
+    page = visit(build(records, tmp_path).path.as_uri()).page
+    boxes = page.evaluate(
+        "[...document.querySelectorAll('#scatter .tick[text-anchor=middle]')].map((e) => e.getBoundingClientRect())"
+        ".map((b) => [b.left, b.right])"
+    )
+    assert boxes
+    assert all(left[1] < right[0] for left, right in itertools.pairwise(boxes))

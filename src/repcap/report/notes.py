@@ -22,7 +22,7 @@ PAPER = '<a href="https://arxiv.org/abs/2606.02765">arXiv 2606.02765</a>'
 
 def lede(rows: Sequence[Row]) -> str:
     """One paragraph: what these models say about epsilon."""
-    nearest = min(rows, key=lambda row: (row.epsilon_ratio, row.label))
+    nearest = min(rows, key=lambda row: (abs(row.epsilon_ratio - 1), row.label))
     farthest = max(rows, key=lambda row: (row.epsilon_ratio, row.label))
     text = (
         "A transformer writes its features as directions of one vector space. How many fit depends on how much overlap "
@@ -76,8 +76,11 @@ def _correlation(found: Spearman) -> str:
     return f"rank correlation {found.rho:+.2f}, p\u00a0=\u00a0{p}".replace("-", "−")
 
 
+_LONGEST = 80
+
+
 def _escaped(row: Row) -> str:
-    return html.escape(row.label)
+    return html.escape(row.label if len(row.label) <= _LONGEST else f"{row.label[: _LONGEST - 1]}…")
 
 
 _NOTES = (

@@ -204,7 +204,7 @@ def stats(rows: Sequence[Row]) -> list[tuple[str, str]]:
     split = " · ".join(str(classes[name]) for name in ("low", "between", "high"))
     ratios = [row.epsilon_ratio for row in rows]
     found = [
-        ("matrices measured" if any(row.matrix != "embedding" for row in rows) else "models", str(len(rows))),
+        (_counted(rows), str(len(rows))),
         ("class low · between · high", split),
         (f"times random: the median of ε ÷ {rows[0].z:g}/√d", f"{statistics.median(ratios):.2f}"),
     ]
@@ -214,6 +214,12 @@ def stats(rows: Sequence[Row]) -> list[tuple[str, str]]:
         what = "of class low: the fitted law allows fewer than are proven to exist"
         found.append((what, f"{below}<small> of {len(sure)}</small>"))
     return found
+
+
+def _counted(rows: Sequence[Row]) -> str:
+    if any(row.matrix != "embedding" for row in rows):
+        return "matrices measured" if len(rows) > 1 else "matrix measured"
+    return "models" if len(rows) > 1 else "model"
 
 
 def _proven(row: Row) -> float:

@@ -91,6 +91,15 @@
     }
   }
 
+  /** Powers of two to mark on the axis of widths, as many as there is room for; the widths themselves where there is none. */
+  function widths(ds, [least, most], x) {
+    const powers = Array.from({ length: 60 }, (_, place) => 2 ** place).filter((d) => d >= least && d <= most);
+    if (!powers.length) return [...new Set([Math.min(...ds), Math.max(...ds)])];
+    const room = 7 * String(powers[powers.length - 1]).length + 8;
+    const step = Math.max(1, Math.ceil((room * (powers.length - 1)) / Math.max(1, x(powers[powers.length - 1]) - x(powers[0]))));
+    return powers.filter((_, place) => place % step === 0);
+  }
+
   function scatter(host, rows, { metric, z, shown, looks, describe, card, open }) {
     const phone = host.clientWidth < 560;
     const { root, width, height } = canvas(host, phone ? 400 : 500, "epsilon against d_model, one mark a model");
@@ -106,8 +115,7 @@
 
     const texts = [];
     classBands(root, texts, box, yDomain, y, dDomain, x, metric, z);
-    const powers = Array.from({ length: 20 }, (_, place) => 2 ** place).filter((d) => d >= dDomain[0] && d <= dDomain[1]);
-    xAxis(root, x, powers, { y: box.bottom, top: box.top, title: "d_model (logarithmic)", middle: (box.left + box.right) / 2 });
+    xAxis(root, x, widths(ds, dDomain, x), { y: box.bottom, top: box.top, title: "d_model (logarithmic)", middle: (box.left + box.right) / 2 });
     yAxis(root, y, logTicks(...yDomain), {
       x: box.left, right: box.right,
       title: metric === "ratio" ? `ε ÷ ${z}/√d: times the value of random directions` : `ε = mean + ${z} std of the cosines`,

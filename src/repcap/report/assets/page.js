@@ -137,7 +137,8 @@
         drawTable();
       },
     });
-    byId("count").textContent = shown.length === rows.length ? `${rows.length} models` : `${shown.length} of ${rows.length} models`;
+    const models = rows.length === 1 ? "model" : "models";
+    byId("count").textContent = shown.length === rows.length ? `${rows.length} ${models}` : `${shown.length} of ${rows.length} ${models}`;
   }
 
   function drawDistributions() {
