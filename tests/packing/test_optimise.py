@@ -34,6 +34,7 @@ def test_descent_beats_the_published_coherence():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("symmetry", [1, 20])
 def test_2000_lines_in_64_dimensions(symmetry):
     generator = generator_for(0, 0)

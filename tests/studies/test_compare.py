@@ -254,7 +254,7 @@ def test_track_keeps_what_can_be_measured(checkpoint, tmp_path, repcap):
     checkpoint("run/checkpoint-3", torch.randn(20, 5))
     done = repcap("track", tmp_path / "run")
     assert done.code == 0
-    assert "checkpoint-2" in done.err
+    assert "checkpoint-2" in done.err.replace("\n", "")  # a long path is wrapped
     found = track([str(tmp_path / "run")])
     assert [point.step for point in found.points] == [1, 3]
     assert found.points[1].to_first is None
