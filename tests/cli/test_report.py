@@ -4,10 +4,13 @@ import csv
 import json
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import pytest
@@ -113,7 +116,7 @@ class TestServe:
         assert headers["Cache-Control"] == "no-store"
         assert self.get(f"{address}/table.csv")[1] == (tmp_path / "table.csv").read_bytes()
 
-    @pytest.mark.parametrize("path", ["/none", "/inside/", "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd"])
+    @pytest.mark.parametrize("path", ["/none", "/inside/", "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/%00"])
     def test_nothing_else(self, address, path):
         with pytest.raises(urllib.error.HTTPError) as caught:
             self.get(f"{address}{path}")
@@ -124,6 +127,19 @@ class TestServe:
         with pytest.raises(urllib.error.HTTPError) as caught:
             self.get(f"{address}/", host)
         assert caught.value.code == 403
+
+    def test_a_reader_that_goes_away_is_no_error(self, address, tmp_path, capfd):
+        (tmp_path / "large").write_bytes(bytes(30_000_000))
+        parts = urllib.parse.urlsplit(address)
+        with socket.create_connection((parts.hostname, parts.port), timeout=10) as gone:
+            gone.sendall(b"GET /large HTTP/1.0\r\nHost: LocalHost:1\r\n\r\n")
+            assert gone.recv(15) == b"HTTP/1.0 200 OK"
+            gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # cut, with what is unread
+        assert self.get(f"{address}/")[0] == 200
+        deadline = time.monotonic() + 10
+        while threading.active_count() > 2 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert capfd.readouterr().err == ""
 
     def test_a_busy_port_is_one_line(self, repcap):
         with socket.socket() as taken:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sys
 import tempfile
 from contextlib import ExitStack
 from functools import partial
@@ -64,6 +65,11 @@ def open_server(directory: Path, port: int) -> ThreadingHTTPServer:
 class Server(ThreadingHTTPServer):
     daemon_threads = True
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A reader that goes away in the middle is no error; anything else is shown as Python does."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
 
 class Handler(SimpleHTTPRequestHandler):
     """Files only: no directory listings, no log lines, nothing kept by the browser."""
@@ -79,10 +85,14 @@ class Handler(SimpleHTTPRequestHandler):
     def send_head(self) -> Any:
         # A page on another host name that resolves to this machine must not read the results.
         host = (self.headers.get("Host") or "").rpartition(":")[0] or (self.headers.get("Host") or "")
-        if host not in (HOST, "localhost"):
+        if host.lower() not in (HOST, "localhost"):
             self.send_error(403)
             return None
-        return super().send_head()
+        try:
+            return super().send_head()
+        except ValueError:  # a path that no file can have
+            self.send_error(404)
+            return None
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
