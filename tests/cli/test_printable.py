@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from repcap.cli import common
 from repcap.cli.printable import printable
 
 
@@ -19,3 +20,12 @@ from repcap.cli.printable import printable
 )
 def test_printable(text, expected) -> None:
     assert printable(text) == expected
+
+
+def test_brackets_are_no_markup(capsys) -> None:
+    table = common.new_table("of [bold]", "Token")
+    table.add_row("[/INST]")
+    common.stdout().print(table)
+    common.stderr().print("[/x]")
+    out, err = capsys.readouterr()
+    assert ("[/INST]" in out, "of [bold]" in out, err) == (True, True, "[/x]\n")

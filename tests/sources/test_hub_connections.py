@@ -109,6 +109,14 @@ def test_nobody_listens(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None
     assert "cannot be reached" in line(error)
 
 
+def test_an_endpoint_that_is_no_address(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", "nonsense")
+    with pytest.raises(RemoteError, match=r"the address is none .*: check HF_ENDPOINT"):
+        open_source("org/model")
+
+
 def test_one_failure_ends_the_transfer(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other workers stop; they do not fetch the rest for nothing."""
     from repcap.sources import transfer

@@ -39,13 +39,16 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def stdout() -> Console:
-    """Console for results. Made anew at each call, so that redirected streams and NO_COLOR are seen."""
-    return Console(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty())
+    """Console for results. Made anew at each call, so that redirected streams and NO_COLOR are seen.
+
+    Text is shown as it stands, in tables and their titles too: a token such as `[/INST]` is no markup.
+    """
+    return Console(file=sys.stdout, highlight=False, markup=False, soft_wrap=not sys.stdout.isatty())
 
 
 def stderr() -> Console:
     """Console for progress, notes and warnings."""
-    return Console(file=sys.stderr, highlight=False)
+    return Console(file=sys.stderr, highlight=False, markup=False)
 
 
 def note(message: str) -> None:

@@ -94,7 +94,7 @@ def _show(result: PairDistribution) -> None:
     console.print(table)
     line = common.new_table(None, *(f">{_share(share)}" for share, _ in result.quantiles))
     line.add_row(*(f"{cosine:.3f}" for _, cosine in result.quantiles))
-    console.print("\n[bold]quantiles of the cosine[/]")
+    console.print("\nquantiles of the cosine", style="bold")
     console.print(line)
     for title, chosen in (("most alike", result.largest), ("most opposed", result.smallest)):
         if chosen:

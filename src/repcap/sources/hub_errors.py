@@ -130,6 +130,8 @@ def _transport(error: BaseException, what: str) -> str:
         return f"{what}: the proxy refuses ({_reason(error)}): check HTTPS_PROXY"
     if isinstance(error, http.ConnectError):
         return f"{what}: the server cannot be reached ({_reason(error)}): check the network, the proxy and HF_ENDPOINT"
+    if isinstance(error, (http.UnsupportedProtocol, http.InvalidURL)):
+        return f"{what}: the address is none ({_reason(error)}): check HF_ENDPOINT"
     if isinstance(error, http.HTTPError):
         return f"{what}: the connection was lost ({_reason(error)}): try again"
     if isinstance(error, ValueError):
