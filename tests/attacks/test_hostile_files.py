@@ -217,6 +217,27 @@ def test_zip_bomb_in_npz(tmp_path) -> None:
         assert matrix._base._rows.path.stat().st_size == len(stream.getvalue())  # type: ignore[attr-defined]
 
 
+def test_npz_member_that_unpacks_to_a_header_of_gigabytes(tmp_path) -> None:
+    """Version 2 of .npy has a header length of 32 bits, and 1.5 GB of spaces take 1.5 MB in a zip archive."""
+    with (
+        zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("W_dec.npy", "w", force_zip64=True) as out,
+    ):
+        out.write(b"\x93NUMPY\x02\x00" + struct.pack("<I", 1536 << 20))
+        for _ in range(96):
+            out.write(b" " * (16 << 20))
+    with pytest.raises(SourceError, match="a header of 1610612736 bytes"):
+        inspect_source(tmp_path / "a.npz")
+
+
+def test_npy_shape_of_truth_values(tmp_path) -> None:
+    """True is a whole number to Python, and none to torch."""
+    header = b"{'descr':'<f4','fortran_order':False,'shape':(True,4)}".ljust(118)
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(16))
+    with pytest.raises(SourceError, match="shape"):
+        open_source(tmp_path / "a.npy")
+
+
 def test_npy_of_exabytes(tmp_path) -> None:
     """A shape that overflows 64 bits when it is multiplied."""
     for shape in ((2**40, 2**40), (2**63, 2), (10**400,)):

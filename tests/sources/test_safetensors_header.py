@@ -20,6 +20,15 @@ def parse(header: object, size: int | None = None, allow: bool = False):
     return parse_header(body, size, "f", allow)
 
 
+@pytest.mark.parametrize("length", [60, 316, 572])
+def test_a_header_length_that_begins_like_a_web_page(length) -> None:
+    """60 is the code of `<`."""
+    body = json.dumps(GOOD, separators=(",", ":")).encode().ljust(length)
+    head = len(body).to_bytes(8, "little") + body
+    assert head[:1] == b"<"
+    assert header_length(head, len(head) + 24, "f") == len(body)
+
+
 def test_good_header() -> None:
     body = json.dumps({"__metadata__": {"format": "pt"}, **GOOD}).encode()
     found = parse_header(body, 8 + len(body) + 24, "f")

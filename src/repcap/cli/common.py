@@ -100,9 +100,20 @@ def check_plot(path: Path | None) -> None:
         return
     if path.suffix not in ("", ".png", ".svg", ".pdf"):
         raise InputError(f"cannot draw {path}: use a name that ends in .png, .svg or .pdf")
+    require_plots()
+    check_directory(path)
+
+
+def require_plots() -> None:
+    """Refuse figures that cannot be drawn here, before the work that they show.
+
+    Raises
+    ------
+    MissingExtraError
+        if matplotlib is not installed.
+    """
     if importlib.util.find_spec("matplotlib") is None:
         raise MissingExtraError("drawing a figure", "plots")
-    check_directory(path)
 
 
 def new_table(title: str | None = None, *columns: str) -> Table:

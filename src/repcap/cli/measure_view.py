@@ -110,7 +110,7 @@ def shorten(text: str, width: int) -> str:
 def _title(found: Measurement) -> RenderableType:
     info = found.info
     name = Text(shorten(info.source, WIDTH), style="bold")
-    facts = [info.name, f"{info.count} x {info.dim}", info.dtype]
+    facts = [shorten(info.name, WIDTH), f"{info.count} x {info.dim}", info.dtype]
     if info.role != "matrix":
         facts.insert(0, info.role)
     if info.tied is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from repcap.cli.common import JsonOption, new_table, note, print_json, progress, stdout, warn
+from repcap.cli.common import JsonOption, new_table, note, print_json, progress, require_plots, stdout, warn
 from repcap.errors import InputError
 from repcap.numerics import format_power
 
@@ -58,6 +58,8 @@ def command(
         raise InputError(f"--only names no group: use {', '.join(GROUPS)}")
     if out is not None and set(groups) != set(GROUPS):
         raise InputError("--out writes the whole report: leave --only out")
+    if out is not None:
+        require_plots()
     with progress("recomputing", "groups") as tick:
         found = reproduce(groups, bootstrap=bootstrap, on_progress=tick)
     if out is not None:

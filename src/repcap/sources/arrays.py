@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import torch
 
 CHUNK = 4 << 20
+MAX_NPY_HEADER = 1 << 16
+"""Bytes; numpy itself believes no more than 10000 of them."""
 LOCAL_HEADER = 30
 """Fixed part of a zip member's header; the name and extra fields follow."""
 
@@ -38,7 +40,7 @@ class NpyHeader:
             version = npy.read_magic(stream)
             readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
             # Version 3 is version 2 in UTF-8, for structured field names only.
-            self.shape, self.fortran, self.dtype = readers[version](stream)
+            self.shape, self.fortran, self.dtype = readers[version](_HeaderOnly(stream))
         except (ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError, OverflowError) as error:
             raise SourceError(f"{where} is not a readable .npy file ({_first_line(error)}): save it again") from error
         self.offset = stream.tell()
@@ -46,12 +48,24 @@ class NpyHeader:
             raise UnsafeFileError(
                 f"{where} holds pickled Python objects, which could run code: save a plain float array instead"
             )
-        if any(size < 0 for size in self.shape):
+        if any(isinstance(size, bool) or size < 0 for size in self.shape):
             raise SourceError(f"{where} is not a readable .npy file (shape {self.shape}): save it again")
 
     @property
     def bytes(self) -> int:
         return math.prod(self.shape) * int(self.dtype.itemsize)
+
+
+class _HeaderOnly:
+    """A stream that refuses to read more than a header has: a zip member of 2 MB may unpack to 4 GB of one."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def read(self, size: int = -1, /) -> bytes:
+        if not 0 <= size <= MAX_NPY_HEADER:
+            raise ValueError(f"a header of {size} bytes")
+        return self._stream.read(size)
 
 
 def _first_line(error: BaseException) -> str:

@@ -51,11 +51,12 @@ def header_length(head: bytes, file_size: int | None, where: str) -> int:
     """
     if head[:PREFIX] == LFS_MAGIC[:PREFIX]:
         raise SourceError(lfs_message(where))
-    if head[:1] == b"<":
+    length = int.from_bytes(head[:PREFIX], "little")
+    # A header of 60 bytes, or of 316, begins with the byte `<`, too: the length tells it from a web page.
+    if head[:1] == b"<" and (len(head) < PREFIX or length > MAX_HEADER):
         raise SourceError(f"{where} is a web page, not a safetensors file: download the file itself")
     if len(head) < PREFIX:
         raise SourceError(f"{where} is not a safetensors file: only {len(head)} bytes long; fetch it again")
-    length = int.from_bytes(head[:PREFIX], "little")
     if not 2 <= length <= MAX_HEADER:
         raise SourceError(
             f"{where} is not a safetensors file: its first 8 bytes give a header of {length} bytes, "
