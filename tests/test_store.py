@@ -129,6 +129,20 @@ def test_values_that_json_cannot_say_are_refused(value):
 # Files that are not stores
 
 
+def test_names_that_are_no_utf8(path):
+    """The name of a file need not be UTF-8; Python reads it with lone surrogates."""
+    name = os.fsdecode(b"m\xff")
+    key = unit_key("measure", {"location": name}, {})
+    assert key != unit_key("measure", {"location": os.fsdecode(b"m\xfe")}, {})
+    with Store(path) as store:
+        assert store.put(key, "measure", {"source": name, "name": "é"}, {"asked": name})
+        store.put_failure("b", "measure", name, "SourceError", f"{name}: no such file")
+    with Store(path, "read") as store:
+        store.check()
+        assert store.get(key).record == {"source": name, "name": "é"}
+        assert store.failures()[0].label == "m\\udcff"
+
+
 def test_other_database_is_refused_and_untouched(path):
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE music (title TEXT)")

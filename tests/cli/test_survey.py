@@ -108,6 +108,20 @@ def test_names_are_shown_as_they_stand(here, repcap):
         assert ("[bold]" if "--failures" in argv else "a[/x]\\x1b[2J") in got.out
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are UTF-8 elsewhere")
+def test_a_name_that_is_no_utf8_is_measured_listed_and_exported(here, repcap):
+    from repcap import survey
+
+    odd = os.fsdecode(b"odd\xff")
+    make_checkpoint(odd, 40, 8, 1)
+    batch = survey([odd, os.fsdecode(b"none\xff")], "odd.sqlite", engine="inline")
+    assert (batch.done, len(batch.failures)) == (1, 1)
+    for argv in (["list"], ["export", "--format", "csv"], ["export", "--format", "json"]):
+        got = repcap("results", *argv, "--store", "odd.sqlite")
+        assert (got.code, "odd\\udcff" in got.out.replace("\\\\", "\\")) == (0, True)
+    assert "none\\udcff" in repcap("results", "list", "--failures", "--store", "odd.sqlite").out
+
+
 def test_table_only_stores_the_45_rows_once(here, repcap):
     argv = ("survey", "--published", "--table-only", "--json")
     assert repcap(*argv).json == {"store": "repcap.sqlite", "new": 45}

@@ -42,6 +42,10 @@ __all__ = [
 DEFAULT_PATH = "repcap.sqlite"
 
 
+def _legible(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def _now() -> str:
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
 
@@ -127,7 +131,7 @@ class Store:
                 "INSERT INTO failures VALUES (?, ?, ?, ?, ?, 1, ?, ?) ON CONFLICT (key) DO UPDATE SET "
                 "label = excluded.label, error = excluded.error, reason = excluded.reason, "
                 "attempts = attempts + 1, last = excluded.last",
-                (key, kind, label, error, line, now, now),
+                (key, kind, _legible(label), error, _legible(line), now, now),
             )
 
     def delete(self, keys: Sequence[str]) -> int:

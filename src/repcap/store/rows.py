@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from repcap.errors import InputError
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Failure:
 
 
 def canonical_json(value: Any) -> str:
-    """JSON that is the same text for equal values: sorted keys, no spaces, strict numbers.
+    """JSON that is the same text for equal values: sorted keys, no spaces, strict numbers, valid UTF-8.
 
     Raises
     ------
@@ -56,9 +59,11 @@ def canonical_json(value: Any) -> str:
         if `value` holds something that JSON cannot say (NaN, infinity, an object).
     """
     try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"not storable as JSON: {error}") from error
+    # The name of a file that is no UTF-8 reaches Python with lone surrogates: as escapes, JSON gives them back.
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def unit_key(kind: str, identity: Any, options: Mapping[str, Any]) -> str:

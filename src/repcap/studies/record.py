@@ -132,11 +132,16 @@ KINDS: dict[str, dict[str, Key]] = {
 
 
 def storable(value: Any) -> Any:
-    """`value` as JSON can hold it: NaN and infinities become null, tuples lists, numpy numbers plain ones."""
+    """`value` as JSON in UTF-8 can hold it: NaN and infinities become null, tuples lists, numpy numbers plain ones.
+
+    What is no UTF-8 in the name of a file becomes escapes.
+    """
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): storable(item) for key, item in value.items()}
+        return {storable(str(key)): storable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [storable(item) for item in value]
     if hasattr(value, "tolist"):
