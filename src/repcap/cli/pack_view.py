@@ -15,7 +15,7 @@ from repcap.numerics import format_power
 if TYPE_CHECKING:
     from repcap.packing.largest import PackMax
     from repcap.packing.result import Packing, PackProgress, ProgressHook
-    from repcap.packing.verify import Verification
+    from repcap.packing.verification import Verification
 
 
 @contextmanager
