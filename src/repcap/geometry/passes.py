@@ -107,12 +107,13 @@ class Collector:
         self.held: list[torch.Tensor] = []
         self.dropped: list[tuple[int, str]] = []
         self.total = torch.zeros(reader.dim, dtype=torch.float64)
+        self._wide = torch.empty((_SUM_ROWS, reader.dim), dtype=torch.float64)
 
     def add(self, block: UnitRows) -> None:
         self.dropped.extend(block.dropped)
         if not len(block.indices):
             return
-        self.total += _weighted_sum(block)
+        self._add_stored(block)
         padded = block.indices >= self.border
         repeat = torch.zeros_like(padded)
         if self.finder is not None:
@@ -128,6 +129,16 @@ class Collector:
                 units = block.units if size == len(chosen) else block.units[chosen]
                 keep = 0 if kind == (False, False) else max(256, self.reader.dim // 4)
                 self.parts.setdefault(kind, _Part(self.reader, keep)).add(units)
+
+    def _add_stored(self, block: UnitRows) -> None:
+        """Add the stored rows themselves to `total`, from unit rows and lengths.
+
+        Through one buffer: fresh pieces of this size would leave holes in the heap, half a gigabyte at d = 4096.
+        """
+        largest = block.norms.max()  # taken out, so that no sum overflows
+        for weights, units in zip((block.norms / largest).split(_SUM_ROWS), block.units.split(_SUM_ROWS), strict=True):
+            wide = self._wide[: len(units)].copy_(units)
+            self.total += (weights @ wide) * largest
 
     def result(self) -> FirstPass:
         columns = [torch.cat(column) for column in zip(*self.blocks, strict=True)] or [
@@ -160,12 +171,3 @@ def first_pass(reader: RowReader, tokens: int | None = None, *, find_repeats: bo
     for block in reader.units():
         collector.add(block)
     return collector.result()
-
-
-def _weighted_sum(block: UnitRows) -> torch.Tensor:
-    """Sum of the stored rows, (d,) float64, from unit rows and lengths."""
-    largest = block.norms.max()  # taken out, so that no sum overflows
-    total = torch.zeros(block.units.shape[1], dtype=torch.float64)
-    for weights, units in zip((block.norms / largest).split(_SUM_ROWS), block.units.split(_SUM_ROWS), strict=True):
-        total += weights @ units.double()
-    return total * largest
