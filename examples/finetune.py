@@ -63,7 +63,12 @@ def main() -> None:
     options = parser.parse_args()
     path = package_path(GGUF, f"pkg://{GGUF}")
     where = {"gguf_file": path.name, "local_files_only": True}
-    model = AutoModelForCausalLM.from_pretrained(path.parent, dtype=torch.float32, **where)
+    read = AutoModelForCausalLM.from_pretrained(path.parent, dtype=torch.float32, **where)
+    # The weights are plain floats now, but the Trainer refuses a model whose configuration says that it is quantised.
+    config = read.config
+    del config.quantization_config
+    model = AutoModelForCausalLM.from_config(config)
+    model.load_state_dict(read.state_dict())
     tokenizer = AutoTokenizer.from_pretrained(path.parent, **where)
     text = resources.files("repcap.data").joinpath("alice.txt").read_text(encoding="utf-8")
     arguments = TrainingArguments(

@@ -82,13 +82,13 @@ def _show(result: Latents) -> None:
 
 
 def _embedding(result: Latents) -> RenderableType:
-    table = common.new_table(None, "\nembedding", "\n>epsilon", "\n>± se", "\n>x random", "\nclass")
+    table = common.new_table("\nepsilon of the embedding", "rows", ">epsilon", ">± se", ">ratio", "class")
     found = result.embedding
     error = "" if found.epsilon_se is None else f"{found.epsilon_se:.4f}"
-    table.add_row("all rows", f"{found.epsilon:.4f}", error, f"{found.epsilon_ratio:.2f}", found.class_name)
+    table.add_row("all", f"{found.epsilon:.4f}", error, f"{found.epsilon_ratio:.2f}", found.class_name)
     if result.embedding_centred is not None:
         ratio = result.embedding_centred / found.epsilon_null
-        table.add_row("without the mean row", f"{result.embedding_centred:.4f}", "", f"{ratio:.2f}", "")
+        table.add_row("all, without their mean", f"{result.embedding_centred:.4f}", "", f"{ratio:.2f}", "")
     part = result.embedding_on_text
     if part is not None:
         table.add_row("tokens of the text", f"{part.epsilon:.4f}", "", f"{part.ratio:.2f}", part.class_name)
@@ -101,12 +101,12 @@ def _layers(result: Latents) -> RenderableType:
         ">layer",
         ">raw",
         ">± se",
-        ">x random",
-        ">with first",
+        ">ratio",
+        ">with 1st",
         ">no mean",
         ">normed",
         ">length",
-        ">of first",
+        ">of 1st",
         "holds",
     )
     for layer in result.layers:
@@ -124,10 +124,15 @@ def _row(layer: LayerLatents) -> tuple[str, ...]:
         f"{raw.with_first.epsilon:.4f}",
         "" if raw.centred is None else f"{raw.centred.epsilon:.4f}",
         _epsilon(layer.normed),
-        f"{layer.median_norm:.3g}",
-        f"{layer.first_norm:.3g}",
+        _length(layer.median_norm),
+        _length(layer.first_norm),
         "yes" if layer.holds else "no",
     )
+
+
+def _length(value: float) -> str:
+    """Three digits, and whole numbers as such up to six."""
+    return f"{value:.0f}" if 100.0 <= value < 1e6 else f"{value:.3g}"
 
 
 def _epsilon(states: StateSpread | None) -> str:

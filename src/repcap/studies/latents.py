@@ -335,7 +335,7 @@ def _notes(
     if ratio > 5.0:
         notes.append(
             f"at layer {sink.layer} the state of a window's first position is {ratio:.0f} times as long as the others' "
-            "(an attention sink); it is left out above and counted under `with first`"
+            "(an attention sink); it is left out above and counted under `with 1st`"
         )
     if on_text is not None and abs(on_text.epsilon - embedding.epsilon) > TOLERANCE * abs(embedding.epsilon):
         notes.append(
