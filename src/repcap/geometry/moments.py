@@ -167,14 +167,15 @@ class MomentsBuilder:
 
     def add(self, units: torch.Tensor) -> None:
         """Add (m, d) unit rows of this builder's dtype and device. O(m d^2 / 2)."""
-        for chunk in units.split(_SUM_CHUNK):
-            self._s += chunk.sum(0).to(self.sums_on, torch.float64)
+        whole = len(units) // _SUM_CHUNK * _SUM_CHUNK
+        for part in (units[:whole].unflatten(0, (-1, _SUM_CHUNK)), units[whole:][None]):  # (chunks, rows, d)
+            self._s += part.sum(1).to(self.sums_on, torch.float64).sum(0)
         for first in range(0, self.dim, self.panel):
             left = units[:, first : first + self.panel].T  # (p, m)
             width = self.dim - first
             product = self._product[: left.shape[0] * width].view(left.shape[0], width)
             torch.mm(left, units[:, first:], out=product)  # (p, m) (m, d - first)
-            self._G[first : first + self.panel, first:] += product.to(self.sums_on)
+            self._G[first : first + self.panel, first:].add_(product.to(self.sums_on))  # "+=" would copy G once more
         self.count += units.shape[0]
 
     def result(self) -> Moments:
@@ -186,4 +187,4 @@ class MomentsBuilder:
 
 def panel_width(dim: int) -> int:
     """Columns in a panel: narrow enough to save work, wide enough for fast products."""
-    return min(dim, max(96, min(512, -(-dim // 8))))
+    return min(dim, max(96, min(512, -(-dim // 4))))

@@ -87,8 +87,12 @@ def lengths(rows: torch.Tensor) -> torch.Tensor:
     if rows.shape[0] == 1:  # torch splits a reduction to one number over its threads, and then rounds differently
         return lengths(rows.expand(2, -1))[:1]
     square = torch.zeros(rows.shape[0], dtype=torch.float64)
-    for piece in rows.split(_NORM_CHUNK, dim=1):
-        square += torch.linalg.vector_norm(piece, dim=1).double().square_()
+    whole = rows.shape[1] // _NORM_CHUNK * _NORM_CHUNK
+    if whole:
+        pieces = rows[:, :whole].unflatten(1, (-1, _NORM_CHUNK))  # (m, pieces, 256)
+        square += torch.linalg.vector_norm(pieces, dim=2).double().square_().sum(1)
+    if whole < rows.shape[1]:
+        square += torch.linalg.vector_norm(rows[:, whole:], dim=1).double().square_()
     return square.sqrt_()
 
 
