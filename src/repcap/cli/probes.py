@@ -91,7 +91,7 @@ def _by_part(result: Probes) -> RenderableType:
         ">epsilon",
         ">ratio",
         ">length",
-        ">max |cos|",
+        ">|cos|",
         ">chance",
         "token",
     )

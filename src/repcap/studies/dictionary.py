@@ -213,6 +213,11 @@ def _result(
     ]
     if k < len(alive) and counts["tiny"]:
         notes.append("tiny rows are in epsilon, which is of all rows with a direction, and not among the alive ones")
+    if against is not None and against.class_name == "high":
+        notes.append(
+            f"the embedding is class high: almost any direction keeps within an epsilon of {against.epsilon:.2f}; "
+            "compare the largest |cosine| with that of random directions instead"
+        )
     return Dictionary(
         measured=measured,
         alive=k,
