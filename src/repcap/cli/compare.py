@@ -114,7 +114,7 @@ def _rows(rows: RowCosines) -> list[RenderableType]:
     line = common.new_table(
         f"\ncosine of corresponding rows, {rows.rows} pairs", *(f">{share:.0%}" for share, _ in rows.quantiles)
     )
-    line.add_row(*(f"{cosine:.4f}" for _, cosine in rows.quantiles))
+    line.add_row(*(f"{cosine:.5f}" for _, cosine in rows.quantiles))
     facts = f"mean {rows.mean:.6f}, std {rows.std:.6f}, length in b / length in a: {rows.norm_ratio:.4f} (median)"
     parts: list[RenderableType] = [line, Text(facts)]
     if rows.worst:

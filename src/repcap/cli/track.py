@@ -65,7 +65,7 @@ def _table(result: Track) -> RenderableType:
     from repcap.cli.measure_view import shorten
 
     table = common.new_table(
-        None, ">step", "checkpoint", ">epsilon", ">± se", ">x random", "class", ">to first", ">to last one"
+        None, ">step", "checkpoint", ">epsilon", ">± se", ">ratio", "class", ">to first", ">to last one"
     )
     for point in result.points:
         found = point.measurement
@@ -83,4 +83,4 @@ def _table(result: Track) -> RenderableType:
 
 
 def _cosine(drift: Drift | None) -> str:
-    return "" if drift is None else f"{drift.mean:.4f}"
+    return "" if drift is None else f"{drift.mean:.6f}"

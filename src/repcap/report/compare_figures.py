@@ -29,15 +29,16 @@ def draw_rows(record: Mapping[str, Any], path: str | os.PathLike[str], formats: 
     dim = record["a"]["dim"]
     with style.figure("page") as (drawn, axes):
         axes.stairs(counts, edges, fill=True, color=style.SKY, alpha=0.7, label="corresponding rows")
-        axes.axvline(rows["mean"], color=style.BLUE, lw=1.2, label=f"mean {rows['mean']:.4f}")
+        axes.axvline(rows["mean"], color=style.BLUE, lw=1.2, label=f"mean {rows['mean']:.5f}")
         low = next(item["cosine"] for item in rows["quantiles"] if item["share"] == 0.05)
-        axes.axvline(low, color=style.ORANGE, lw=1.2, ls="--", label=f"5 % quantile {low:.4f}")
+        axes.axvline(low, color=style.ORANGE, lw=1.2, ls="--", label=f"5 % quantile {low:.5f}")
         if edges[0] < 3.0 / math.sqrt(dim):
             axes.axvspan(-2.0 / math.sqrt(dim), 2.0 / math.sqrt(dim), color=style.GREY, alpha=0.15, lw=0)
             axes.axvline(math.nan, color=style.GREY, alpha=0.4, lw=6, label="random directions, ±2 std")
         axes.set_yscale("log")
         axes.set_ylim(bottom=0.7)
-        axes.set_xlim(min(edges[0], rows["mean"] - 0.01), 1.0)
+        axes.set_xlim(edges[0] - 0.02 * (1.0 - edges[0]), 1.0)
+        axes.ticklabel_format(axis="x", useOffset=False)
         axes.set_xlabel("cosine of a row of a with the same row of b")
         axes.set_ylabel("rows")
         axes.set_title(f"{_short(record['a'])} against {_short(record['b'])}")
@@ -75,8 +76,10 @@ def draw_track(record: Mapping[str, Any], path: str | os.PathLike[str], formats:
                 right.plot(*zip(*known, strict=True), color=colour, marker=marker, label=label)
         right.set_title("mean cosine of corresponding rows")
         right.legend()
+        right.ticklabel_format(axis="y", useOffset=False)
         for axes in (left, right):
             axes.set_xlabel("training step" if numbered else "checkpoint")
+            axes.xaxis.get_major_locator().set_params(integer=True)
         return style.save(drawn, path, formats)
 
 

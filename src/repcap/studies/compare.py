@@ -113,7 +113,7 @@ class Comparison:
         if self.rows is not None:
             low = dict(self.rows.quantiles)[0.05]
             parts.append(
-                f"corresponding rows have a mean cosine of {self.rows.mean:.4f} (95 % of them above {low:.4f})"
+                f"corresponding rows have a mean cosine of {self.rows.mean:.5f} (95 % of them above {low:.5f})"
             )
         if self.neighbours is not None:
             share = self.neighbours.mean

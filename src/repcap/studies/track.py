@@ -87,7 +87,7 @@ class Track:
             + ")"
         )
         if last.to_first is not None:
-            text += f"; the rows' mean cosine with where they began is {last.to_first.mean:.4f}"
+            text += f"; the rows' mean cosine with where they began is {last.to_first.mean:.6f}"
         return text + "."
 
     def to_dict(self) -> dict[str, Any]:
