@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -24,3 +27,16 @@ def test_import_loads_nothing_heavy(code):
 @pytest.mark.parametrize("argv", [["--help"], ["--version"]])
 def test_command_line_starts_without_torch(argv):
     assert loaded_by(f"from repcap.cli.main import run; run({argv!r})") == set()
+
+
+def test_no_module_imports_what_another_keeps_private():
+    package = Path(importlib.util.find_spec("repcap").origin).parent
+    found = [
+        f"{path.relative_to(package)}: {name.name}"
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("repcap")
+        for name in node.names
+        if name.name.startswith("_") and not name.name.startswith("__")
+    ]
+    assert found == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -124,3 +125,26 @@ def test_inspect_of_headers_alone_needs_no_torch(folder) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_one_tensor(repcap, folder) -> None:
+    found = repcap("inspect", f"{folder}::model.layers.0.mlp.up_proj", "--json").json
+    assert [item["name"] for item in found["candidates"]] == ["model.layers.0.mlp.up_proj.weight"]
+    assert found["tensor_count"] == 4
+    assert repcap("inspect", f"{folder}::unembedding", "--json").json["candidates"][0]["name"] == HEAD
+
+
+def test_one_tensor_that_is_not_there(repcap, folder, tmp_path) -> None:
+    np.save(tmp_path / "x.npy", np.ones((4, 3), dtype=np.float32))
+    for source in ("x.npy::foo", ".::foo"):
+        told = {verb: repcap(verb, source) for verb in ("inspect", "measure")}
+        assert told["inspect"].code == 2
+        assert told["inspect"].out == ""
+        assert "holds no tensor 'foo'" in told["inspect"].err
+        assert told["inspect"].err == told["measure"].err
+
+
+def test_one_tensor_is_no_model(repcap, folder) -> None:
+    outcome = repcap("probes", f"{folder}::{EMBED}")
+    assert outcome.code == 2
+    assert f"not one tensor: leave out ::{EMBED}" in outcome.err

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from repcap.errors import RepcapError, SourceError, VectorsError
 from repcap.sources import open_source
-from repcap.sources.gguf_file import block_sizes, type_name
+from repcap.sources.gguf_types import block_sizes, type_name
 from repcap.sources.gguf_header import parse_gguf
 
 QUANTISED = sorted(kind.name for kind in gguf.quants._type_traits if kind.name != "BF16")

@@ -7,55 +7,20 @@ import mmap
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from repcap.errors import SourceError
 from repcap.matrix import Matrix, MatrixInfo
 from repcap.sources.checkpoint import Checkpoint, TensorEntry, as_rows
-from repcap.sources.dtypes import from_bytes, to_real
 from repcap.sources.gguf_header import ArrayRef, GgufHeader, parse_gguf, read_array
+from repcap.sources.gguf_types import block_sizes, decoder, type_name
 from repcap.sources.rows import EncodedMatrix, FileRows
 from repcap.sources.tokens import Coding, VocabTokens, find_tokens, guess_coding
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
-
-PLAIN = {
-    "F64": "float64",
-    "F32": "float32",
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "I8": "int8",
-    "I16": "int16",
-    "I32": "int32",
-    "I64": "int64",
-}
-"""ggml types that are no quantisation -> canonical dtype."""
 
 CODINGS: dict[str, Coding] = {"gpt2": "bytelevel", "llama": "metaspace", "t5": "metaspace", "bert": "metaspace"}
 """tokenizer.ggml.model -> how the pieces are spelt."""
 
 SPLIT = re.compile(r"^(.*)-(\d{5})-of-(\d{5})\.gguf$")
-
-
-@functools.cache
-def block_sizes() -> dict[int, tuple[int, int]]:
-    """ggml type number -> (elements, bytes) a block."""
-    from gguf.constants import GGML_QUANT_SIZES
-
-    return {int(kind): size for kind, size in GGML_QUANT_SIZES.items()}
-
-
-def type_name(kind: int) -> str:
-    """Canonical dtype, or the quantisation's name, of a ggml type number."""
-    from gguf.constants import GGMLQuantizationType
-
-    try:
-        name = str(GGMLQuantizationType(kind).name)
-    except ValueError:
-        return f"ggml type {kind}"
-    return PLAIN.get(name, name)
 
 
 def read_gguf_header(path: Path) -> GgufHeader:
@@ -159,49 +124,10 @@ def open_gguf_tensor(path: Path, header: GgufHeader, entry: TensorEntry, source:
     tensor = header.tensors[entry.name]
     where = f"{path}: tensor {entry.name!r}"
     count, dim = as_rows(entry.shape, where)
-    decode = _decoder(tensor.kind, entry.dtype, where)
+    decode = decoder(tensor.kind, entry.dtype, where)
     if tensor.stop > path.stat().st_size:
         raise SourceError(f"{where} lies beyond the end of the truncated file: fetch the file again")
     elements, size = block_sizes()[tensor.kind]
     info = MatrixInfo(source=source, name=entry.name, count=count, dim=dim, dtype=entry.dtype)
     rows = FileRows(path, tensor.start, dim // elements * size, count)
     return EncodedMatrix(rows, decode, info, item_bytes=size if elements == 1 else 0)
-
-
-def _decoder(kind: int, dtype: str, where: str) -> Any:
-    """Bytes of rows -> floating rows, for one ggml type. Raises SourceError where `gguf` cannot dequantise it."""
-    import numpy as np
-    from gguf import quants
-    from gguf.constants import GGMLQuantizationType
-
-    if dtype in PLAIN.values():
-        return functools.partial(_plain, dtype=dtype)
-    if kind not in block_sizes() or not _can_dequantise(kind):
-        raise SourceError(f"{where} is {dtype}, which the gguf package cannot dequantise; convert it to Q8_0 or F16")
-    quantisation = GGMLQuantizationType(kind)
-
-    def decode(raw: np.ndarray) -> torch.Tensor:
-        import torch
-
-        with np.errstate(all="ignore"):  # a damaged scale gives inf or nan, which is then counted as such a row
-            return torch.from_numpy(np.ascontiguousarray(quants.dequantize(raw, quantisation), dtype=np.float32))
-
-    return decode
-
-
-@functools.cache
-def _can_dequantise(kind: int) -> bool:
-    """Whether `gguf` can: it is asked for one block of zeros."""
-    import numpy as np
-    from gguf import quants
-    from gguf.constants import GGMLQuantizationType
-
-    try:
-        quants.dequantize(np.zeros((1, block_sizes()[kind][1]), dtype=np.uint8), GGMLQuantizationType(kind))
-    except (NotImplementedError, ValueError, KeyError):
-        return False
-    return True
-
-
-def _plain(raw: np.ndarray, dtype: str) -> torch.Tensor:
-    return to_real(from_bytes(raw, dtype))

@@ -8,7 +8,7 @@ from typing import Any
 
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
 from repcap.sources.roles import Roles
-from repcap.sources.select import judge, vocabulary_like
+from repcap.sources.select import judge, resolve, vocabulary_like
 from repcap.sources.tying import config_says, vocabulary_size
 
 CONFIG_FACTS = (
@@ -61,7 +61,7 @@ class Inspection:
     parameters: int
     """Elements of all tensors whose shape is known."""
     candidates: tuple[Candidate, ...]
-    """Matrices with a role first, then others of a vocabulary-like shape."""
+    """Matrices with a role first, then others of a vocabulary-like shape; with `::tensor` that one alone."""
     tensors: tuple[Candidate, ...]
     """Every tensor."""
     tied: bool | None
@@ -80,10 +80,16 @@ class Inspection:
         return dataclasses.asdict(self)
 
 
-def inspect_checkpoint(checkpoint: Checkpoint) -> Inspection:
+def inspect_checkpoint(checkpoint: Checkpoint, tensor: str | None = None) -> Inspection:
     """Look at headers, and at sampled rows where embedding and unembedding have to be compared.
 
-    Cost: headers, 256 rows (every row where those are equal), and the tokenizer file.
+    tensor: a name or a role; the only candidate then. Cost: headers, 256 rows (every row where those are equal), and
+    the tokenizer file.
+
+    Raises
+    ------
+    MatrixNotFound
+        if there is no `tensor`.
     """
     tensors = checkpoint.tensors()
     roles, tying = judge(checkpoint)
@@ -92,6 +98,7 @@ def inspect_checkpoint(checkpoint: Checkpoint) -> Inspection:
     like = [entry.name for entry in vocabulary_like(checkpoint) if entry.name not in named][:MAX_LIKE]
     if not named and not like:
         like = [name for name, entry in tensors.items() if entry.is_matrix][:MAX_LIKE]
+    shown = [*named, *like] if tensor is None else [resolve(checkpoint, tensor, roles, tying)[0]]
 
     def candidate(entry: TensorEntry) -> Candidate:
         return _candidate(entry, roles, tying.tied, tying.evidence)
@@ -104,7 +111,7 @@ def inspect_checkpoint(checkpoint: Checkpoint) -> Inspection:
         family=roles.family,
         tensor_count=len(tensors),
         parameters=sum(entry.elements for entry in tensors.values() if entry.dtype != "unknown"),
-        candidates=tuple(candidate(tensors[name]) for name in (*named, *like)),
+        candidates=tuple(candidate(tensors[name]) for name in shown),
         tensors=tuple(candidate(entry) for entry in tensors.values()),
         tied=tying.tied,
         evidence=tying.evidence,

@@ -69,13 +69,22 @@ def open_source(
 
 def inspect_source(source: Any, *, allow_truncated: bool = False, allow_full_download: bool = False) -> Inspection:
     """What could be measured in a source: tensors, roles, tying, tokenizer and config facts. See `Inspection`."""
-    checkpoint, _ = _checkpoint(source, allow_truncated, {"allow_full_download": allow_full_download})
-    return inspect_checkpoint(checkpoint)
+    checkpoint, tensor = _checkpoint(source, allow_truncated, {"allow_full_download": allow_full_download})
+    return inspect_checkpoint(checkpoint, tensor)
 
 
 def open_checkpoint(source: Any, *, allow_truncated: bool = False, **remote: Any) -> Checkpoint:
-    """The checkpoint behind a source."""
-    return _checkpoint(source, allow_truncated, remote)[0]
+    """The whole checkpoint behind a source.
+
+    Raises
+    ------
+    InputError
+        if the source names one tensor.
+    """
+    checkpoint, tensor = _checkpoint(source, allow_truncated, remote)
+    if tensor is not None:
+        raise InputError(f"{source}: a whole model is needed here, not one tensor: leave out ::{tensor}")
+    return checkpoint
 
 
 def pin_source(

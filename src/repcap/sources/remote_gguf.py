@@ -9,8 +9,9 @@ from repcap.errors import RemoteError
 from repcap.matrix import Matrix, MatrixInfo
 from repcap.sources.cache import make_directory
 from repcap.sources.checkpoint import Checkpoint, TensorEntry, as_rows
-from repcap.sources.gguf_file import SPLIT, GgufCheckpoint, _decoder, block_sizes, type_name
+from repcap.sources.gguf_file import SPLIT, GgufCheckpoint
 from repcap.sources.gguf_header import GgufHeader, IncompleteHeader, parse_gguf
+from repcap.sources.gguf_types import block_sizes, decoder, type_name
 from repcap.sources.hub_repo import HubRepo
 from repcap.sources.remote import RangedRows, RemoteFile, RemoteMatrix, cached_tensor, keep_size, kept_size, write_bytes
 from repcap.sources.remote_checkpoint import Reading
@@ -95,7 +96,7 @@ class RemoteGguf(GgufCheckpoint):
         file, tensor = self._parts[path][0], self._headers[path].tensors[name]
         where = f"{file.where}: tensor {name!r}"
         count, dim = as_rows(entry.shape, where)
-        decode = _decoder(tensor.kind, entry.dtype, where)
+        decode = decoder(tensor.kind, entry.dtype, where)
         size = kept_size(file.folder)
         if size is not None and tensor.stop > size:
             raise RemoteError(f"{where} lies beyond the end of the truncated file: use another copy")

@@ -39,7 +39,7 @@ def choose(checkpoint: Checkpoint, matrix: str = "embedding") -> Matrix:
     if matrix == "both":
         raise InputError("'both' is two matrices: open 'embedding' and 'unembedding' one after the other")
     roles, tying = judge(checkpoint)
-    name, role, evidence = _resolve(checkpoint, matrix, roles, tying)
+    name, role, evidence = resolve(checkpoint, matrix, roles, tying)
     opened = open_as_rows(checkpoint, name, name in roles.columns)
     is_token_matrix = role in TOKEN_ROLES
     if is_token_matrix:
@@ -88,8 +88,8 @@ def _adapter_warning(checkpoint: Checkpoint, name: str) -> tuple[str, ...]:
     return (f"a LoRA adapter on {module} is not merged: the base weight is measured",)
 
 
-def _resolve(checkpoint: Checkpoint, matrix: str, roles: Roles, tying: Tying) -> tuple[str, str, str]:
-    """(tensor, role, evidence) of a role or a name."""
+def resolve(checkpoint: Checkpoint, matrix: str, roles: Roles, tying: Tying) -> tuple[str, str, str]:
+    """(tensor, role, evidence) of a role or a name; MatrixNotFound where there is none."""
     tensors = checkpoint.tensors()
     if matrix == "embedding":
         return _embedding(checkpoint, roles, tying)
