@@ -94,6 +94,12 @@ def test_a_source_that_fails_does_not_lose_the_others(repcap, vectors, tmp_path)
     assert record.code == 2
     assert record.json[0]["count"] == 399
     assert "a.npy" in record.json[1]["error"]
+    assert record.err.count("\n") == 1
+    none = repcap("measure", tmp_path / "a.npy", tmp_path / "b.npy", "--json")
+    assert none.code == 2
+    assert ["a.npy" in one["error"] or "b.npy" in one["error"] for one in none.json] == [True, True]
+    assert none.err.count("\n") == 2
+    assert repcap("measure", tmp_path / "a.npy", tmp_path / "b.npy").out == ""
 
 
 def test_both_matrices(repcap, tmp_path):
@@ -151,6 +157,13 @@ def test_a_mistake_is_one_line_and_exit_code_2(repcap, vectors, options, message
     assert failed.out == ""
     assert failed.err.startswith(message)
     assert failed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", [["--dtype", "float64"], ["--allow-truncated"], ["--centre"], ["--rows", "50"]])
+def test_an_option_that_a_comparison_does_not_take_is_refused(repcap, vectors, option):
+    failed = repcap("measure", vectors, "--against", vectors, *option)
+    assert failed.code == 2
+    assert failed.err == "repcap: error: --against goes with --matrix, --z, --seed and --device alone\n"
 
 
 def test_no_source_is_a_mistake(repcap):

@@ -39,6 +39,19 @@ def test_yaml_and_command_line_name_the_same_cells(repcap):
     assert repcap("sweep", "cells.yaml", "--steps", "16", "--engine", "inline", "--json").json["done"] == 4
 
 
+def test_symmetry_of_the_command_line_is_that_of_the_file(repcap):
+    Path("cells.yaml").write_text("grid: {k: [12, 20], d: [4, 8]}\noptions: {steps: 15, symmetry: 4}\n")
+    assert repcap(*SMALL, "--symmetry", "4", "--json").json["done"] == 4
+    assert repcap("sweep", "cells.yaml", "--engine", "inline", "--json").json["skipped"] == 4
+    with Store("repcap.sqlite", "read") as store:
+        found = [(item.record["options"]["symmetry"], item.record["details"]) for item in store.records("pack")]
+    assert [(asked, details["symmetry_order"]) for asked, details in found] == [(4, 4)] * 4
+    assert repcap(*SMALL, "--symmetry", "1", "--json").json["done"] == 4
+    indivisible = repcap(*SMALL, "--symmetry", "6", "--json")
+    assert (indivisible.code, indivisible.json["done"], indivisible.json["failed"]) == (3, 2, 2)
+    assert "needs k to be a multiple of it" in indivisible.json["failures"][0]["reason"]
+
+
 def test_fit_and_figure_from_the_store(repcap, here):
     assert repcap(*SMALL, "--seeds", "3").code == 0
     fitted = repcap("fit", "repcap.sqlite", "--law", "ratio", "--bootstrap", "0", "--holdout", "none", "--json")
@@ -84,6 +97,10 @@ def test_what_the_figure_shows():
         (["--report", "none.sqlite"], "no result store"),
         (["--k", "9", "--d", "4", "--gpus-per-cell", "1.5"], "fraction below 1 or a whole number"),
         (["--k", "9", "--d", "4", "--engine", "local:0"], "unknown engine"),
+        (["--k", "9", "--d", "4", "--engine", "cluster"], "unknown engine"),
+        (["--k", "9", "--d", "4", "--retries", "-1"], "retries -1 must not be negative"),
+        (["--k", "9", "--d", "4", "--timeout", "0"], "timeout 0.0 must be positive"),
+        (["--k", "9", "--d", "4", "--symmetry", "cubic"], "option symmetry cannot be 'cubic'"),
     ],
 )
 def test_bad_input_is_one_line(repcap, argv, words):
@@ -91,6 +108,17 @@ def test_bad_input_is_one_line(repcap, argv, words):
     assert got.code == 2
     assert words in got.err
     assert got.err.count("\n") == 1
+    assert list(Path().iterdir()) == []
+
+
+def test_ray_without_the_package_makes_no_store(repcap, monkeypatch):
+    monkeypatch.setattr("repcap.engine.find_spec", lambda name: None)
+    got = repcap("sweep", "--k", "9", "--d", "4", "--engine", "ray", "--save-vectors", "vectors")
+    assert (got.code, got.err) == (
+        2,
+        "repcap: error: --engine ray needs an optional package: pip install 'repcap[ray]'\n",
+    )
+    assert list(Path().iterdir()) == []
 
 
 def test_report_of_a_store_without_packings(repcap):

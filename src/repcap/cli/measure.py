@@ -67,32 +67,27 @@ def command(
     if against is not None:
         from repcap.cli.dictionary import measure_against
 
-        if any((rows, influence, centre, remove_top, exclude_ids, only_ids, vocab_size, block_rows)):
+        others = (rows, influence, centre, remove_top, exclude_ids, only_ids, vocab_size, block_rows)
+        if any((*others, dtype != "float32", allow_truncated, allow_full_download)):
             raise InputError("--against goes with --matrix, --z, --seed and --device alone")
-        measure_against(sources, against, matrix=matrix, z=z, seed=seed, device=device, json=json)
-        return
+        return measure_against(sources, against, matrix=matrix, z=z, seed=seed, device=device, json=json)
     options: dict[str, Any] = {
-        "z": z,
-        "rows": rows,
-        "seed": seed,
-        "influence": influence,
-        "centre": centre,
-        "remove_top": remove_top,
-        "exclude_ids": parse_ids(exclude_ids),
-        "only_ids": parse_ids(only_ids),
-        "vocab_size": vocab_size,
-        "dtype": dtype,
-        "block_rows": block_rows,
-        "device": device,
-        "allow_truncated": allow_truncated,
-        "allow_full_download": allow_full_download,
-    }
+        "z": z, "rows": rows, "seed": seed, "influence": influence, "centre": centre, "remove_top": remove_top,
+        "exclude_ids": parse_ids(exclude_ids), "only_ids": parse_ids(only_ids), "vocab_size": vocab_size,
+        "dtype": dtype, "block_rows": block_rows, "device": device,
+        "allow_truncated": allow_truncated, "allow_full_download": allow_full_download,
+    }  # fmt: skip
+    _run(sources, matrix, options, json)
+
+
+def _run(sources: list[str], matrix: str, options: dict[str, Any], json: bool) -> None:
+    """Measure each source and show what was measured, also where the next one fails or Ctrl-C comes."""
     measured: list[Measured] = []
     failed: list[tuple[str, RepcapError]] = []
     try:
         _measure_each(sources, matrix, options, measured, failed)
-    finally:  # also after Ctrl-C: what has been measured is shown
-        if measured:
+    finally:
+        if measured or (failed and json):
             _show(measured, failed, json)
         for source, error in failed:
             print_error(str(error) if source in str(error) else f"{source}: {error}")

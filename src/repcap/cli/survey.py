@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from repcap.cli.common import DeviceOption, JsonOption, SeedOption, new_table, note, print_json, progress, stdout, warn
 from repcap.cli.printable import cell
+from repcap.errors import InputError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,6 +27,11 @@ StoreOption = Annotated[str, typer.Option("--store", help="Result store; made if
 EngineOption = Annotated[
     str, typer.Option("--engine", help="local, local:N, ray, ray:ADDRESS, or inline.", metavar="ENGINE")
 ]
+
+TimeoutOption = Annotated[
+    float | None, typer.Option("--timeout", help="Seconds after which a unit of work counts as hung.")
+]
+RetriesOption = Annotated[int, typer.Option("--retries", help="New tries after a worker was lost.")]
 
 
 class _RunByDefault(TyperGroup):
@@ -63,10 +69,8 @@ def run(
     gpus_per_model: Annotated[
         float, typer.Option("--gpus-per-model", help="GPUs a worker holds; below 1, workers share one.")
     ] = 0.0,
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", help="Seconds after which a model counts as hung.")
-    ] = None,
-    retries: Annotated[int, typer.Option("--retries", help="New tries after a worker was lost.")] = 2,
+    timeout: TimeoutOption = None,
+    retries: RetriesOption = 2,
     refresh: Annotated[bool, typer.Option("--refresh", help="Measure again what is stored.")] = False,
     allow_full_download: Annotated[
         bool, typer.Option("--allow-full-download", help="Download whole files from servers that send no parts.")
@@ -87,18 +91,12 @@ def run(
         repcap survey models.yaml --store study.sqlite --engine local:4
         repcap survey --published --engine ray
     """
-    from repcap.errors import InputError
-    from repcap.studies.survey import store_published, survey
-
     if table_only:
         if models is not None or not published:
             raise InputError("--table-only goes with --published and without a list of models")
-        new = store_published(store)
-        if json:
-            print_json({"store": store, "new": new})
-        else:
-            note(f"{new} rows of the published table stored in {store}")
-        return
+        return _store_table(store, json)
+    from repcap.studies.survey import survey
+
     extra = {"allow_full_download": True} if allow_full_download else {}
     with resumable(store), progress("Surveying", "models") as on_unit:
         batch = survey(
@@ -121,6 +119,16 @@ def run(
     show_batch(batch, json, model_table)
     if not batch.complete:
         raise typer.Exit(FAILED)
+
+
+def _store_table(store: str, json: bool) -> None:
+    from repcap.studies.survey import store_published
+
+    new = store_published(store)
+    if json:
+        print_json({"store": store, "new": new})
+    else:
+        note(f"{new} rows of the published table stored in {store}")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from repcap.cli.common import DeviceOption, JsonOption, new_table, note, print_json, progress, stdout
-from repcap.cli.survey import FAILED, EngineOption, StoreOption, resumable, show_batch
+from repcap.cli.survey import FAILED, EngineOption, RetriesOption, StoreOption, TimeoutOption, resumable, show_batch
 from repcap.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ def command(
     steps: Annotated[int | None, typer.Option("--steps", help="Optimiser steps for each cell.")] = None,
     restarts: Annotated[int | None, typer.Option("--restarts", help="Restarts for each cell; the best counts.")] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", help="Time limit for each cell.")] = None,
+    symmetry: Annotated[
+        str | None, typer.Option("--symmetry", help="auto (default), 1 (none), or the order of a rotation.")
+    ] = None,
     constructions: Annotated[
         bool, typer.Option("--constructions", help="Let explicit constructions win where they are better.")
     ] = False,
@@ -38,10 +41,8 @@ def command(
     gpus_per_cell: Annotated[
         float, typer.Option("--gpus-per-cell", help="GPUs a worker holds; below 1, workers share one.")
     ] = 0.0,
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", help="Seconds after which a cell counts as hung.")
-    ] = None,
-    retries: Annotated[int, typer.Option("--retries", help="New tries after a worker was lost.")] = 2,
+    timeout: TimeoutOption = None,
+    retries: RetriesOption = 2,
     device: DeviceOption = "auto",
     save_vectors: Annotated[
         str | None, typer.Option("--save-vectors", help="Directory for the vectors (.safetensors).", metavar="DIR")
@@ -67,12 +68,14 @@ def command(
         repcap sweep --report repcap.sqlite --out figures
     """
     if report is not None:
-        _report(report, out, json)
-        return
+        return _report(report, out, json)
     from repcap.studies.sweep import sweep
 
     chosen, options = _cells(cells, grid, k, d, seeds)
-    given = {"steps": steps, "restarts": restarts, "seconds": seconds, "constructions": constructions or None}
+    given = {
+        "steps": steps, "restarts": restarts, "seconds": seconds, "symmetry": symmetry,
+        "constructions": constructions or None,
+    }  # fmt: skip
     options |= {name: value for name, value in given.items() if value is not None}
     with resumable(store), progress("Packing", "cells") as on_unit:
         batch = sweep(

@@ -14,6 +14,7 @@ no isolation, for notebooks and debugging). Whatever the engine:
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.util import find_spec
 
 from repcap.engine.units import (
     LOST,
@@ -31,9 +32,9 @@ from repcap.engine.units import (
     in_order,
     parse_engine,
 )
-from repcap.errors import InputError
+from repcap.errors import InputError, MissingExtraError
 
-__all__ = ["LOST", "EngineSpec", "Fault", "Report", "Unit", "parse_engine", "run"]
+__all__ = ["LOST", "EngineSpec", "Fault", "Report", "Unit", "check_engine", "parse_engine", "run"]
 
 
 _FOR_EVER = 1e8
@@ -70,12 +71,8 @@ def run(
     RepcapError
         if workers cannot be started, or the cluster is gone.
     """
-    spec = parse_engine(engine)
+    spec = check_engine(engine, retries, timeout, gpus_per_unit)
     limits = Limits(retries, timeout if timeout is None or timeout < _FOR_EVER else None, gpus_per_unit)
-    if retries < 0 or (timeout is not None and not timeout > 0):
-        raise InputError(f"retries {retries} must not be negative, and timeout {timeout} must be positive or None")
-    if gpus_per_unit < 0 or (gpus_per_unit > 1 and gpus_per_unit != int(gpus_per_unit)):
-        raise InputError(f"GPUs per unit {gpus_per_unit:g} must be a fraction below 1 or a whole number")
     ordered = in_order(units)
     if not ordered:
         return Report(0, 0, 0)
@@ -89,6 +86,26 @@ def run(
     from repcap.engine.ray import run_ray
 
     return run_ray(ordered, worker, spec.address, limits, on_result, on_failure)
+
+
+def check_engine(engine: str, retries: int = 2, timeout: float | None = None, gpus_per_unit: float = 0.0) -> EngineSpec:
+    """What `engine` means, if `run` could start it here with these limits. Nothing is started.
+
+    Raises
+    ------
+    InputError
+        for an unknown engine or a limit that means nothing.
+    MissingExtraError
+        for `ray` without the package.
+    """
+    spec = parse_engine(engine)
+    if retries < 0 or (timeout is not None and not timeout > 0):
+        raise InputError(f"retries {retries} must not be negative, and timeout {timeout} must be positive or None")
+    if gpus_per_unit < 0 or (gpus_per_unit > 1 and gpus_per_unit != int(gpus_per_unit)):
+        raise InputError(f"GPUs per unit {gpus_per_unit:g} must be a fraction below 1 or a whole number")
+    if spec.kind == "ray" and find_spec("ray") is None:
+        raise MissingExtraError("--engine ray", "ray")
+    return spec
 
 
 def _run_inline(units: list[Unit], worker: WorkerFn, on_result: OnResult, on_failure: OnFailure) -> Report:

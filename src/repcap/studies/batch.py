@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from repcap.engine import Fault, Unit, parse_engine, run
+from repcap.engine import Fault, Unit, check_engine, run
 from repcap.store import Failure, Result, Store
 
 Landed = Callable[[Unit, Any], Sequence[Result]]
@@ -55,7 +55,7 @@ class EngineOptions:
     gpus_per_unit: float = 0.0
 
     def __post_init__(self) -> None:
-        parse_engine(self.engine)  # before a store is made for it
+        check_engine(self.engine, self.retries, self.timeout, self.gpus_per_unit)  # before a store is made for it
 
 
 def run_batch(

@@ -166,15 +166,19 @@ def check_options(options: Mapping[str, Any], where: str) -> dict[str, Any]:
     InputError
         for an option that `pack` does not have in a sweep, or a value of the wrong kind.
     """
-    for name, value in options.items():
-        kinds = OPTIONS.get(name)
-        if kinds is None:
-            raise InputError(f"{where}: unknown option {name}; known are {', '.join(OPTIONS)}")
-        if value is None:
-            continue
-        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            raise InputError(f"{where}: option {name} cannot be {value!r}")
-    return {str(name): value for name, value in options.items()}
+    return {str(name): _checked_option(str(name), value, where) for name, value in options.items()}
+
+
+def _checked_option(name: str, value: Any, where: str) -> Any:
+    kinds = OPTIONS.get(name)
+    if kinds is None:
+        raise InputError(f"{where}: unknown option {name}; known are {', '.join(OPTIONS)}")
+    if name == "symmetry" and isinstance(value, str) and value.isdecimal():
+        return int(value)  # one key for 8 and "8"
+    wrong_kind = not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds)
+    if value is not None and (wrong_kind or (name == "symmetry" and isinstance(value, str) and value != "auto")):
+        raise InputError(f"{where}: option {name} cannot be {value!r}")
+    return value
 
 
 def pack_unit(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -259,18 +263,9 @@ def sweep(
 
     Memory: this process holds the list; each worker what `pack` needs.
     """
-    chosen = {**_DEFAULTS, **check_options(options, "sweep")}
-    if Path(chosen.get("init") or "random").is_file():
-        chosen["init"] = str(Path(chosen["init"]).absolute())  # workers may stand in another directory
-    folder = None if save_vectors is None else Path(save_vectors).absolute()
-    units = list(units_of(cells, chosen, device, folder).values())
-    if not units:
-        raise InputError("no cells to pack: a grid needs some k > d")
-    if folder is not None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"cannot make {folder}: {(error.strerror or str(error)).lower()}") from error
+    units = _units(cells, options, device, save_vectors)
+    running = EngineOptions(engine, retries, timeout, gpus_per_cell)
+    _make_folder(save_vectors)
     with Store(store) as opened:
         return run_batch(
             opened,
@@ -278,8 +273,31 @@ def sweep(
             units,
             pack_unit,
             _results,
-            EngineOptions(engine, retries, timeout, gpus_per_cell),
+            running,
             is_stored=lambda unit: not refresh and opened.has(unit.key),
             replace=True,
             on_unit=on_unit,
         )
+
+
+def _units(
+    cells: Iterable[Cell], options: Mapping[str, Any], device: str, save_vectors: str | os.PathLike[str] | None
+) -> list[Unit]:
+    """The units of a sweep; InputError where there is none, or an option is unknown."""
+    chosen = {**_DEFAULTS, **check_options(options, "sweep")}
+    if Path(chosen.get("init") or "random").is_file():
+        chosen["init"] = str(Path(chosen["init"]).absolute())  # workers may stand in another directory
+    folder = None if save_vectors is None else Path(save_vectors).absolute()
+    units = list(units_of(cells, chosen, device, folder).values())
+    if not units:
+        raise InputError("no cells to pack: a grid needs some k > d")
+    return units
+
+
+def _make_folder(path: str | os.PathLike[str] | None) -> None:
+    if path is None:
+        return
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make {os.fspath(path)}: {(error.strerror or str(error)).lower()}") from error
