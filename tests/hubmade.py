@@ -34,7 +34,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
         monkeypatch.setenv("REPCAP_CACHE", str(tmp_path / "repcap-cache"))
         monkeypatch.setenv("HF_TOKEN", "hf_secret")
         # Impatient, so that a test of giving up takes a fraction of a second.
-        quick = ranges.Patience(tries=4, first_wait=0.01, longest_wait=0.02, stall_seconds=0.5)
+        quick = ranges.Patience(tries=4, first_wait=0.01, longest_wait=0.02, stall=0.05, answer=0.1)
         monkeypatch.setattr(ranges, "PATIENCE", quick)
         monkeypatch.setattr(hub_repo, "PATIENCE", quick)
         yield server

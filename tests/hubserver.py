@@ -231,6 +231,12 @@ class _Handler(BaseHTTPRequestHandler):
         elif fault.kind == "hang":
             time.sleep(fault.delay)
             raise _Cut
+        elif fault.kind == "trickled_head":
+            self.entry.status = 206
+            for byte in b"HTTP/1.1 206 Partial Content\r\n" + b"X-Padding: x\r\n" * 1000:
+                self.wfile.write(bytes([byte]))
+                time.sleep(fault.delay)
+            raise _Cut
         else:
             return False
         return True
@@ -242,8 +248,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(key, value)
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
-            self.entry.sent += len(body)
+            self._body(body, 0, len(body))
 
     def _error(self, status: int, code: str, message: str, **headers: str) -> None:
         extra = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import threading
 import time
 from pathlib import Path
@@ -12,7 +14,7 @@ import torch
 from hubmade import checkpoint
 from hubserver import HubServer
 from repcap.errors import RemoteError, RepcapError, SourceError
-from repcap.sources import open_source
+from repcap.sources import hub_repo, open_source, ranges
 
 FIRST = "model-00001-of-00003.safetensors"
 BODY = 1 << 12
@@ -91,10 +93,45 @@ def test_a_trickle_without_end(hub: HubServer, model: torch.Tensor) -> None:
         read()
 
 
+def test_a_head_in_a_trickle(hub: HubServer, model: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every read of it brings a byte, so no time-out of the HTTP library ends it."""
+    hub.fault("trickled_head", delay=0.01, times=1, min_length=BODY)
+    assert torch.equal(read(), model)
+    hub.fault("trickled_head", delay=0.01, times=None, min_length=BODY)
+    monkeypatch.setenv("REPCAP_CACHE", str(Path(os.environ["REPCAP_CACHE"]) / "another"))
+    started = time.monotonic()
+    with pytest.raises(RemoteError, match=r"does not come to the point in .* HF_HUB_DOWNLOAD_TIMEOUT"):
+        read()
+    assert time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize(
+    ("where", "path", "kind"),
+    [
+        ("api", "", "trickled_head"),
+        ("api", "", "trickle"),
+        ("resolve", "config.json", "trickled_head"),
+        ("resolve", "config.json", "trickle"),
+    ],
+)
+def test_small_answers_in_a_trickle(
+    hub: HubServer, model: torch.Tensor, monkeypatch: pytest.MonkeyPatch, where: str, path: str, kind: str
+) -> None:
+    monkeypatch.setattr(hub_repo, "PATIENCE", dataclasses.replace(hub_repo.PATIENCE, call=0.1, least_rate=1e8))
+    config = b'{"model_type": "llama"}' + b" " * 5000
+    hub.repos["org/model"].commits[hub.repos["org/model"].refs["main"]]["config.json"] = config
+    hub.fault(kind, where=where, path=path, delay=0.02, times=None)
+    started = time.monotonic()
+    with pytest.raises(RemoteError, match=r"does not come to an end in .* HF_HUB_DOWNLOAD_TIMEOUT"):
+        read()
+    assert time.monotonic() - started < 10
+
+
 def test_a_server_that_hangs(hub: HubServer, model: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_DOWNLOAD_TIMEOUT", 0.3)
+    monkeypatch.setattr(ranges, "PATIENCE", dataclasses.replace(ranges.PATIENCE, answer=3.0))
     hub.fault("hang", delay=2.0, times=None, min_length=BODY)
     with pytest.raises(RemoteError, match="time-out"):
         read()

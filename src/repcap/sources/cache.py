@@ -45,10 +45,19 @@ Fetch = Callable[[list[Span], Write, Commit], None]
 
 
 def cache_dir() -> Path:
-    """REPCAP_CACHE, or the platform's cache directory for this user."""
+    """REPCAP_CACHE, or the platform's cache directory for this user.
+
+    Raises
+    ------
+    InputError
+        if REPCAP_CACHE begins with the home of a user who is not known.
+    """
     given = os.environ.get("REPCAP_CACHE")
     if given:
-        return Path(given).expanduser()
+        try:
+            return Path(given).expanduser()
+        except RuntimeError as error:
+            raise InputError(f"REPCAP_CACHE is {given!r}: there is no such home directory") from error
     from platformdirs import user_cache_dir
 
     return Path(user_cache_dir("repcap"))
@@ -80,6 +89,23 @@ def make_directory(path: Path) -> Path:
             f"cannot write the cache {path}: {reason}; set REPCAP_CACHE to a directory that can be"
         ) from error
     return path
+
+
+@contextlib.contextmanager
+def taking_turns(lock_file: Path) -> Iterator[None]:
+    """Wait while another process or thread is in this block. Where a file system has no locks, nobody waits."""
+    from filelock import FileLock
+
+    lock = FileLock(lock_file)
+    try:
+        lock.acquire()
+    except (OSError, NotImplementedError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 class Spans:
@@ -192,7 +218,7 @@ class TensorFile:
             if not self.missing(wanted):
                 return
             make_directory(self.path.parent)
-            with self._other_processes():
+            with taking_turns(Path(f"{self.path}.lock")):
                 self._look()
                 gaps = self.missing(wanted)
                 if gaps:
@@ -290,19 +316,3 @@ class TensorFile:
                 f"{self.path.parent} has {free / 1e6:,.0f} MB free, {needed / 1e6:,.0f} MB are needed: "
                 "free some, or set REPCAP_CACHE to a larger disk"
             )
-
-    @contextlib.contextmanager
-    def _other_processes(self) -> Iterator[None]:
-        """Wait while another process fills this file. Where a file system has no locks both fetch, which is slower."""
-        from filelock import FileLock
-
-        lock = FileLock(f"{self.path}.lock")
-        try:
-            lock.acquire()
-        except (OSError, NotImplementedError):
-            yield
-            return
-        try:
-            yield
-        finally:
-            lock.release()

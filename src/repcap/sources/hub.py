@@ -7,6 +7,7 @@ from typing import Any
 from repcap.errors import SourceError
 from repcap.matrix import ProgressFn
 from repcap.sources.checkpoint import Checkpoint
+from repcap.sources.hub_environment import check_environment
 from repcap.sources.hub_files import Choice, choose_files, kind_of
 from repcap.sources.hub_repo import HubRepo
 from repcap.sources.remote_checkpoint import Reading, RemoteCheckpoint, hub_shard, read_hub_index
@@ -43,7 +44,10 @@ def open_remote(
         if the Hub or the server refuses, fails or lies; one line that says what to do.
     SourceError
         if there is no checkpoint, or one file of several has to be named.
+    InputError
+        if an environment variable of huggingface_hub makes no sense.
     """
+    check_environment()
     reading = Reading(allow_truncated, allow_full_download, on_progress, rows is not None)
     text = spec.text if spec.tensor is None else spec.text.rpartition("::")[0]
     if spec.scheme == "url":

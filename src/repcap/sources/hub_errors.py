@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import ssl
 from collections.abc import Mapping
 from typing import Any
 
@@ -131,9 +132,15 @@ def _transport(error: BaseException, what: str) -> str:
     if isinstance(error, http.ConnectError):
         return f"{what}: the server cannot be reached ({_reason(error)}): check the network, the proxy and HF_ENDPOINT"
     if isinstance(error, (http.UnsupportedProtocol, http.InvalidURL)):
-        return f"{what}: the address is none ({_reason(error)}): check HF_ENDPOINT"
+        return f"{what}: the address is none ({_reason(error)}): check HF_ENDPOINT and HTTPS_PROXY"
     if isinstance(error, http.HTTPError):
         return f"{what}: the connection was lost ({_reason(error)}): try again"
+    if isinstance(error, UnicodeEncodeError):
+        return f"{what}: the token has a character that no token has: check HF_TOKEN"
+    if isinstance(error, ssl.SSLError) or (isinstance(error, FileNotFoundError) and error.filename is None):
+        return f"{what}: certificates cannot be read ({_reason(error)}): check SSL_CERT_FILE"
+    if isinstance(error, ValueError) and "proxy" in str(error):
+        return f"{what}: there is no such proxy ({_reason(error)}): check HTTPS_PROXY"
     if isinstance(error, ValueError):
         return f"{what}: the server's answer cannot be understood ({_reason(error)}): check HF_ENDPOINT"
     return f"{what}: {_reason(error)}"

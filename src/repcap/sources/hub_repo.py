@@ -22,9 +22,9 @@ from repcap._version import __version__
 from repcap.errors import RemoteError, RepcapError
 from repcap.matrix import ProgressFn
 from repcap.sources.beside import MAX_JSON
-from repcap.sources.cache import cache_dir, file_name, make_directory
+from repcap.sources.cache import cache_dir, file_name, make_directory, taking_turns
 from repcap.sources.hub_errors import RETRIED, explain, http_library
-from repcap.sources.patience import retry_after
+from repcap.sources.patience import Deadline, TooLate, retry_after, timeout_seconds, within
 from repcap.sources.ranges import PATIENCE, RangeFile
 from repcap.sources.remote import RemoteFile, write_bytes
 
@@ -104,13 +104,19 @@ class HubRepo:
         from huggingface_hub import hf_hub_download
 
         options: dict[str, Any] = {"library_name": "repcap", "library_version": __version__}
+        deadline = _deadline()
         if "tqdm_class" in inspect.signature(hf_hub_download).parameters:
-            options["tqdm_class"] = _bar(f"{self.name}/{file}", on_progress, most)
+            options["tqdm_class"] = _bar(f"{self.name}/{file}", on_progress, most, deadline)
 
         def get() -> Path:
             return Path(hf_hub_download(self.name, file, revision=self.commit, endpoint=self.endpoint, **options))
 
-        return self._call(get, f"{self.name}/{file}")
+        if most is not None:
+            return self._call(get, f"{self.name}/{file}", deadline)
+        # huggingface_hub lets processes take turns, too, but a wait of hours is then no fault of the server.
+        with taking_turns(_home(self.name) / self.commit / f"{file_name(file)}.lock"):
+            deadline.put_off(deadline.seconds)
+            return self._call(get, f"{self.name}/{file}", deadline)
 
     def small(self, file: str) -> Path:
         """`download` of a configuration, an index or a tokenizer: what is larger than those ever are is refused."""
@@ -139,7 +145,11 @@ class HubRepo:
 
         api = HfApi(endpoint=self.endpoint, library_name="repcap", library_version=__version__)
         with contextlib.suppress(Exception):  # only for a message
-            listed = api.model_info(self.name, revision=self.commit, files_metadata=True, timeout=10.0)
+
+            def ask() -> Any:
+                return api.model_info(self.name, revision=self.commit, files_metadata=True, timeout=10.0)
+
+            listed = within(_deadline(), ask)
             return next((s.size for s in listed.siblings or () if s.rfilename == file), None)
         return None
 
@@ -150,8 +160,9 @@ class HubRepo:
             self._headers = build_hf_headers(library_name="repcap", library_version=__version__)
         return self._headers
 
-    def _call(self, function: Callable[[], T], what: str) -> T:
-        return _patiently(function, what, {"repo": self.name, "endpoint": self.endpoint, "revision": self.commit})
+    def _call(self, function: Callable[[], T], what: str, deadline: Deadline | None = None) -> T:
+        facts = {"repo": self.name, "endpoint": self.endpoint, "revision": self.commit}
+        return _patiently(function, what, facts, deadline or _deadline())
 
 
 def _endpoint() -> str:
@@ -176,25 +187,40 @@ def _ask(name: str, revision: str | None) -> tuple[str, tuple[str, ...]]:
     def get() -> Any:
         return api.model_info(name, revision=revision, expand=["sha", "siblings"], timeout=10.0)
 
-    info = _patiently(get, name, facts)
+    info = _patiently(get, name, facts, _deadline())
     if not info.sha or not COMMIT.fullmatch(info.sha):
         raise RemoteError(f"{name}: {_endpoint()} does not say which commit {revision or 'main'} is: check HF_ENDPOINT")
     return info.sha, tuple(sorted(sibling.rfilename for sibling in info.siblings or ()))
 
 
-def _patiently(function: Callable[[], T], what: str, facts: dict[str, str]) -> T:
+def _deadline() -> Deadline:
+    """For one call of huggingface_hub, its requests and waits, and our tries of it."""
+    return Deadline(PATIENCE.call * timeout_seconds())
+
+
+def _patiently(function: Callable[[], T], what: str, facts: dict[str, str], deadline: Deadline) -> T:
     """`function()`, a call of huggingface_hub, tried again while it fails in passing; else a RemoteError."""
+
+    def quietly() -> T:
+        with quiet():
+            return function()
+
     for failures in itertools.count(1):
         try:
-            with quiet():
-                return function()
+            return within(deadline, quietly)
         except RepcapError:  # noqa: PERF203 - a request costs more
             raise
+        except TooLate as error:
+            raise RemoteError(
+                f"{what}: the server does not come to an end in {deadline.seconds:.0f} s: try later, or set "
+                "HF_HUB_DOWNLOAD_TIMEOUT higher"
+            ) from error
         except Exception as error:
             seconds = _again(error, failures)
-            if seconds is None:
+            if seconds is None or deadline.left <= 0:
                 raise explain(error, what, **facts) from error
             threading.Event().wait(seconds)
+            deadline.put_off(seconds)
     raise AssertionError("the count has no end")
 
 
@@ -297,8 +323,12 @@ def quiet() -> Iterator[None]:
                 logger.setLevel(_SILENCED["level"])
 
 
-def _bar(what: str, on_progress: ProgressFn | None, most: int | None) -> type:
-    """A progress bar for huggingface_hub that draws nothing, calls `on_progress`, and stops it beyond `most` bytes."""
+def _bar(what: str, on_progress: ProgressFn | None, most: int | None, deadline: Deadline) -> type:
+    """A progress bar for huggingface_hub that draws nothing, calls `on_progress`, and stops it beyond `most` bytes.
+
+    It is told of every `DOWNLOAD_CHUNK_SIZE` bytes, and puts the deadline off for the next.
+    """
+    from huggingface_hub import constants
     from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
 
     class Bar(tqdm):
@@ -308,11 +338,16 @@ def _bar(what: str, on_progress: ProgressFn | None, most: int | None) -> type:
             self.check()
 
         def check(self) -> None:
+            if deadline.left <= 0:
+                raise TooLate  # nobody waits any more
             if most is not None and max(self.all, self.seen) > most:
                 raise TooLarge(
                     f"{what} has {max(self.all, self.seen) / 1e6:,.0f} MB or more; files of this kind have at most "
                     f"{most / 1e6:,.0f}: it is not read"
                 )
+            left = self.all - self.seen if self.all > self.seen else constants.DOWNLOAD_CHUNK_SIZE
+            lot = min(left, constants.DOWNLOAD_CHUNK_SIZE)
+            deadline.put_off(deadline.seconds + lot / PATIENCE.least_rate)
 
         def update(self, n: float | None = 1) -> None:
             self.seen += int(n or 0)

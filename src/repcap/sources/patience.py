@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,13 +26,26 @@ class Patience:
     """A server that asks for more than this is taken at its word, and the run ends."""
     progress: int = 1 << 16
     connect_seconds: float = 10.0
-    stall_seconds: float = 20.0
+    stall: float = 2.0
     stall_bytes: int = 1 << 14
-    """Fewer bytes than this in so many seconds: the connection is as good as dead."""
+    """Fewer bytes than this in so many time-outs: the connection is as good as dead."""
+    answer: float = 3.0
+    """The head of an answer, redirects included, may take so many time-outs."""
+    call: float = 12.0
+    """A call of huggingface_hub, all its requests and tries, may take so many time-outs without progress."""
+    least_rate: float = 1e4
+    """Bytes a second that a download of huggingface_hub must bring. It counts them in lots of 10 MB."""
 
     def wait(self, failures: int) -> float:
         longest = min(self.longest_wait, self.first_wait * 2.0 ** (failures - 1))
         return longest * random.uniform(0.75, 1.0)  # many workers should not come back at once
+
+
+def timeout_seconds() -> float:
+    """HF_HUB_DOWNLOAD_TIMEOUT: seconds without a byte after which a connection counts as lost."""
+    from huggingface_hub import constants
+
+    return max(float(constants.HF_HUB_DOWNLOAD_TIMEOUT), 1e-3)
 
 
 class Watch:
@@ -36,15 +53,94 @@ class Watch:
 
     def __init__(self, patience: Patience) -> None:
         self.patience, self.since, self.seen = patience, time.monotonic(), 0
+        self.window = patience.stall * timeout_seconds()
 
     def stalled(self, received: int) -> bool:
-        """Whether too little has come in the last `stall_seconds`, after `received` more bytes."""
+        """Whether too little has come in the last window, after `received` more bytes."""
         self.seen += received
         now = time.monotonic()
-        if now - self.since < self.patience.stall_seconds:
+        if now - self.since < self.window:
             return False
         slow, self.since, self.seen = self.seen < self.patience.stall_bytes, now, 0
         return slow
+
+
+class TooLate(Exception):
+    """A deadline has passed."""
+
+
+class Cancelled(Exception):
+    """Another part of the same transfer failed: stop."""
+
+
+class Deadline:
+    """A moment, `seconds` from now, that may be put off while there is progress. Threads may share one."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self._until = seconds, time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        return self._until - time.monotonic()
+
+    def put_off(self, seconds: float) -> None:
+        """Not before `seconds` from now."""
+        self._until = max(self._until, time.monotonic() + seconds)
+
+
+def within(
+    deadline: Deadline,
+    function: Callable[[], T],
+    *,
+    cancel: threading.Event | None = None,
+    late: Callable[[T], object] | None = None,
+) -> T:
+    """`function()` in a thread of its own: for calls that a server can stretch without end, a byte at a time.
+
+    late: called with a result that nobody waits for any more. The thread itself cannot be stopped; it is a daemon, so
+    that it does not keep the program from ending.
+
+    Raises
+    ------
+    TooLate
+        if there is no result at the deadline.
+    Cancelled
+        if `cancel` is set meanwhile.
+    """
+    ended, lock = threading.Event(), threading.Lock()
+    results: list[T] = []
+    failures: list[BaseException] = []
+    gone = False
+
+    def work() -> None:
+        try:
+            result = function()
+        except BaseException as error:  # raised again where it is waited for
+            failures.append(error)
+        else:
+            with lock:
+                results.append(result)
+                unwanted = gone
+            if unwanted and late is not None:
+                late(result)
+        ended.set()
+
+    threading.Thread(target=work, name="repcap-call", daemon=True).start()
+    try:
+        while not ended.wait(max(0.0, min(deadline.left, 0.1))):
+            if cancel is not None and cancel.is_set():
+                raise Cancelled
+            if deadline.left <= 0:
+                raise TooLate
+    except BaseException:
+        with lock:
+            gone, came = True, list(results)
+        if came and late is not None:
+            late(came[0])
+        raise
+    if failures:
+        raise failures[0]
+    return results[0]
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -16,7 +16,16 @@ from urllib.parse import urljoin, urlsplit
 
 from repcap.errors import RemoteError
 from repcap.sources.hub_errors import RETRIED, explain, explain_status, http_library
-from repcap.sources.patience import Patience, Watch, retry_after
+from repcap.sources.patience import (
+    Cancelled,
+    Deadline,
+    Patience,
+    TooLate,
+    Watch,
+    retry_after,
+    timeout_seconds,
+    within,
+)
 
 CONTENT_RANGE = re.compile(r"\s*bytes\s+([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)\s*", re.IGNORECASE)
 REDIRECTS = (301, 302, 303, 307, 308)
@@ -56,10 +65,6 @@ class _Passing(Exception):
 
     def __init__(self, error: RemoteError, after: float | None = None) -> None:
         self.error, self.after = error, after
-
-
-class Cancelled(Exception):
-    """Another part of the same transfer failed: stop."""
 
 
 def version_of(etag: str | None, modified: str | None, size: int | None) -> str | None:
@@ -193,7 +198,7 @@ class RangeFile:
             yield
         except (http.TimeoutException, http.NetworkError, http.RemoteProtocolError) as error:
             raise _Passing(explain(error, self.where, **self._hub)) from error
-        except (http.HTTPError, http.InvalidURL, OSError) as error:
+        except (http.HTTPError, http.InvalidURL, UnicodeEncodeError, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None and not isinstance(error, ConnectionError):
                 raise
             raise explain(error, self.where, **self._hub) from error
@@ -227,15 +232,11 @@ class RangeFile:
     @contextlib.contextmanager
     def _answer(self, wanted: str | None, cancel: threading.Event | None) -> Iterator[tuple[Any, str]]:
         """(answer that is not a redirect, its address), the body not yet read; cut off when the block ends."""
-        from huggingface_hub.utils import get_session  # type: ignore[attr-defined]
-
-        url = self._location or self.url
+        url, deadline = self._location or self.url, Deadline(self.patience.answer * timeout_seconds())
         for _ in range(MAX_REDIRECTS):
             if cancel is not None and cancel.is_set():
                 raise Cancelled
-            headers = self._headers(url, wanted)
-            stream = get_session().stream("GET", url, headers=headers, follow_redirects=False, timeout=self._timeout())
-            with stream as answer:
+            with self._opened(url, wanted, deadline, cancel) as answer:
                 if answer.status_code in REDIRECTS and "location" in answer.headers:
                     url = self._redirect(url, answer.headers["location"])
                     continue
@@ -246,6 +247,38 @@ class RangeFile:
                 yield answer, url
                 return
         raise RemoteError(f"{self.where}: the server redirects more than {MAX_REDIRECTS} times")
+
+    @contextlib.contextmanager
+    def _opened(
+        self, url: str, wanted: str | None, deadline: Deadline, cancel: threading.Event | None
+    ) -> Iterator[Any]:
+        """The answer to one request, its head read. No library limits the time that a head may take."""
+        stream = self._session().stream(
+            "GET", url, headers=self._headers(url, wanted), follow_redirects=False, timeout=self._timeout()
+        )
+        with contextlib.ExitStack() as stack:
+            try:
+                answer = within(
+                    deadline, stream.__enter__, cancel=cancel, late=lambda _: stream.__exit__(None, None, None)
+                )
+            except TooLate as error:
+                raise _Passing(
+                    RemoteError(
+                        f"{self.where}: the server does not come to the point in {deadline.seconds:.0f} s: try later, "
+                        "or set HF_HUB_DOWNLOAD_TIMEOUT higher"
+                    )
+                ) from error
+            stack.push(stream)
+            yield answer
+
+    def _session(self) -> Any:
+        """huggingface_hub's own; it reads certificates and proxies when it is made."""
+        from huggingface_hub.utils import get_session  # type: ignore[attr-defined]
+
+        try:
+            return get_session()
+        except Exception as error:
+            raise explain(error, self.where, **self._hub) from error
 
     def _headers(self, url: str, wanted: str | None) -> dict[str, str]:
         # identity: a compressed body has another length, and some caches drop the range for it
@@ -259,9 +292,7 @@ class RangeFile:
         return headers
 
     def _timeout(self) -> Any:
-        from huggingface_hub import constants
-
-        read = max(float(constants.HF_HUB_DOWNLOAD_TIMEOUT), 1e-3)
+        read = timeout_seconds()
         return http_library().Timeout(read, connect=min(read, self.patience.connect_seconds), pool=None)
 
     def _redirect(self, url: str, location: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from repcap.errors import InputError, MissingExtraError, SourceError
 from repcap.numerics import resolve_device
+from repcap.sources.hub_environment import check_environment
 
 if TYPE_CHECKING:
     import torch
@@ -41,6 +42,7 @@ def load(source: Any, device: str = "auto", dtype: str = "float32") -> Loaded:
     SourceError
         if transformers cannot load it from this machine's files alone.
     """
+    check_environment()  # transformers imports huggingface_hub
     try:
         import transformers  # noqa: F401 - only to say early, and in one line, that it is missing
     except ImportError as error:
