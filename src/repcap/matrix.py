@@ -55,6 +55,11 @@ class MatrixInfo:
     warnings: tuple[str, ...] = ()
     """What the user should know about the file: config and tensors disagree, truncated, ..."""
 
+    @property
+    def title(self) -> str:
+        """For messages: `name of source`, or the name alone where the two are the same."""
+        return self.name if self.name == self.source else f"{self.name} of {self.source}"
+
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 

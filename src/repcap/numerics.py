@@ -54,6 +54,11 @@ def format_power(log10: float | None, digits: int = 3) -> str:
     return f"{mantissa}e{exponent}"
 
 
+def finite(value: float | None) -> float | None:
+    """`value`, or None where it is NaN or infinite: what strict JSON can hold."""
+    return value if value is not None and math.isfinite(value) else None
+
+
 def power(log10: float | None) -> float | None:
     """10 ** log10, or None where that is no finite float64 (so that it survives JSON)."""
     if log10 is None or math.isnan(log10) or log10 > 308.0:

@@ -49,9 +49,9 @@ def test_both_matrices_are_of_one_commit(hub: HubServer, repcap: Any, monkeypatc
     first = hub.add("org/model", files)
     measured = study.with_capacity
 
-    def then_move(measurement: Any) -> Any:
+    def then_move(*measurement: Any) -> Any:
         hub.add("org/model", checkpoint(rows=300, dim=16, seed=9, tied=False)[0])
-        return measured(measurement)
+        return measured(*measurement)
 
     monkeypatch.setattr(study, "with_capacity", then_move)
     found = repcap("measure", "org/model", "--matrix", "both", "--json")

@@ -20,8 +20,9 @@ from repcap.errors import InputError
 from repcap.matrix import TensorMatrix
 from repcap.store import Store
 from repcap.studies import record
+from repcap.studies.digest import HashedMatrix
 from repcap.studies.model_list import Entry
-from repcap.studies.survey import HashedMatrix, locate, short_name, survey
+from repcap.studies.survey import locate, short_name, survey
 from survey_jobs import epsilon_of, make_checkpoint
 
 TESTS = Path(__file__).parents[1]

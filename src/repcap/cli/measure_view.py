@@ -40,8 +40,7 @@ _LABELS = {
 def overview(measured: Sequence[Measured]) -> RenderableType:
     """One line a matrix."""
     table = new_table(None, "source", "matrix", ">n", ">d", ">epsilon", ">x random", "class", ">k (law)")
-    for one in measured:
-        found = one.measurement
+    for found in measured:
         table.add_row(
             Text(shorten(found.info.source, 23)),
             Text(shorten(found.info.name if found.info.role == "matrix" else found.info.role, 11)),
@@ -50,17 +49,16 @@ def overview(measured: Sequence[Measured]) -> RenderableType:
             ("~" if found.estimate else "") + f"{found.epsilon:.4f}",
             f"{found.epsilon_ratio:.2f}" if found.spread.null else "-",
             found.class_name,
-            "-" if one.capacity is None or one.capacity["law"]["indeterminate"] else one.capacity["law"]["k"],
+            "-" if found.capacity is None or found.capacity["law"]["indeterminate"] else found.capacity["law"]["k"],
         )
     return table
 
 
-def detail(one: Measured) -> Iterator[RenderableType]:
+def detail(found: Measured) -> Iterator[RenderableType]:
     """Everything about one matrix, part by part."""
-    found = one.measurement
     yield _title(found)
     yield _numbers(found)
-    yield _capacity(one)
+    yield _capacity(found)
     if said := meaning(found):
         yield _prose(said)
     if found.common:
@@ -151,7 +149,7 @@ def _drawn(estimate: Estimate) -> str:
 def _capacity(one: Measured) -> RenderableType:
     if one.capacity is None:
         return _prose(f"No capacity: {'; '.join(one.capacity_warnings)}.")
-    table = new_table(f"k, directions with every |cosine| <= {one.measurement.epsilon:.4f}", "", ">k", "from")
+    table = new_table(f"k, directions with every |cosine| <= {one.epsilon:.4f}", "", ">k", "from")
     for key, label in (("construction", "at least"), ("law", "published law"), ("upper", "at most")):
         part: dict[str, Any] = one.capacity[key]
         name = f"{part['name']} (indeterminate: epsilon >= 0.1)" if part.get("indeterminate") else part["name"]

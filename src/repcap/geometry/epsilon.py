@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from repcap.errors import DomainError
-from repcap.numerics import CLASS_HIGH, CLASS_LOW, Z_DEFAULT, epsilon_class
+from repcap.numerics import CLASS_HIGH, CLASS_LOW, Z_DEFAULT, epsilon_class, finite
 
 NULL_WARNING_DIM = 400
 """Below this d a random isotropic matrix has epsilon = 2/sqrt(d) > 0.1, the border of class `low`."""
@@ -75,10 +75,14 @@ class Spread:
 
     @property
     def effective_dim(self) -> float:
-        """1 / second: the number of dimensions in which random directions have the same mean squared cosine."""
+        """1 / second: the number of dimensions in which random directions have the same mean squared cosine.
+
+        Infinite where all rows are orthogonal.
+        """
         return 1.0 / self.second if self.second > 0 else math.inf
 
     def to_dict(self) -> dict[str, Any]:
+        """Every number, JSON-ready: null where one is not finite."""
         return {
             "rows": self.rows,
             "count": self.count,
@@ -87,9 +91,9 @@ class Spread:
             "mean": self.mean,
             "std": self.std,
             "epsilon": self.epsilon,
-            "epsilon_ratio": self.ratio,
+            "epsilon_ratio": finite(self.ratio),
             "class": self.class_name,
-            "effective_dim": self.effective_dim,
+            "effective_dim": finite(self.effective_dim),
         }
 
 

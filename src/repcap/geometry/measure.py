@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypedDict
 
 import torch
 
@@ -21,6 +21,22 @@ from repcap.geometry.sample import Estimate, estimate, keep_rows, plan_blocks
 from repcap.geometry.spread import spread
 from repcap.matrix import Matrix, MatrixInfo, ProgressFn
 from repcap.numerics import Z_DEFAULT, check_seed, resolve_device
+
+
+class MeasureKeywords(TypedDict, total=False):
+    """What callers may hand on to `measure_matrix`, for type checkers and editors."""
+
+    z: float
+    device: str | torch.device
+    dtype: str
+    block_rows: int | None
+    seed: int
+    influence: int
+    centre: bool
+    remove_top: int
+    exclude_ids: Iterable[int] | None
+    only_ids: Iterable[int] | None
+    vocab_size: int | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,8 +113,8 @@ def measure_matrix(
     influence: int = 0,
     centre: bool = False,
     remove_top: int = 0,
-    exclude_ids: Iterable[int] = (),
-    only_ids: Iterable[int] = (),
+    exclude_ids: Iterable[int] | None = (),
+    only_ids: Iterable[int] | None = (),
     vocab_size: int | None = None,
     on_progress: ProgressFn | None = None,
 ) -> Measurement:
@@ -143,7 +159,7 @@ def measure_matrix(
     copies (8 d^2 bytes each), three blocks of rows, about 200 bytes a row; never n x n.
     """
     started, bytes_before = time.perf_counter(), matrix.bytes_read
-    excluded, only = list(exclude_ids), list(only_ids)
+    excluded, only = _listed(exclude_ids, "--exclude-ids"), _listed(only_ids, "--only-ids")
     options = MeasureOptions(
         z, dtype, block_rows, rows, seed, influence, centre, remove_top, len(excluded), len(only), vocab_size
     ).checked()
@@ -163,6 +179,13 @@ def measure_matrix(
     return dataclasses.replace(
         result, seconds=time.perf_counter() - started, bytes_read=matrix.bytes_read - bytes_before
     )
+
+
+def _listed(ids: Iterable[int] | None, option: str) -> list[int]:
+    try:
+        return [] if ids is None else list(ids)
+    except TypeError:
+        raise InputError(f"{option} {ids!r}: give row numbers, such as [3, 5]") from None
 
 
 def _from_all(reader: RowReader, options: MeasureOptions, progress: _Progress) -> Measurement:
@@ -210,7 +233,7 @@ def _need_two(count: int, dropped: tuple[tuple[int, str], ...], info: MatrixInfo
     )
     left_out = f" ({reasons} left out)" if reasons else ""
     rows = f"{count} row{'' if count == 1 else 's'} with a direction{left_out}"
-    raise VectorsError(f"{rows}: a cosine needs two ({info.name} of {info.source})")
+    raise VectorsError(f"{rows}: a cosine needs two ({info.title})")
 
 
 def _expected_rows(subject: extras.Subject, options: MeasureOptions, whole: Spread) -> int:

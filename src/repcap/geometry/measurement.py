@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from repcap._version import __version__
 from repcap.geometry.epsilon import Spread
-from repcap.geometry.influence import Influence
-from repcap.geometry.sample import Estimate
-from repcap.geometry.spectrum import Spectrum
 from repcap.matrix import MatrixInfo
+from repcap.numerics import finite
+
+if TYPE_CHECKING:
+    from repcap.geometry.influence import Influence
+    from repcap.geometry.sample import Estimate
+    from repcap.geometry.spectrum import Spectrum
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,9 +76,11 @@ class RowFindings:
         }
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Measurement:
     """Cosines between all pairs of rows of one matrix, in two numbers, and what follows from them.
+
+    Plain Python numbers, strings and tuples; it compares, copies and pickles.
 
     spread: mean, std, epsilon of all rows, the published convention; exact unless `estimate` is given.
     epsilon_se: jackknife standard error over rows as a sample of rows (None where n < 3), from `se_rows` rows. Of an
@@ -101,6 +106,13 @@ class Measurement:
     seconds: float
     bytes_read: int
 
+    def __repr__(self) -> str:
+        error = "" if self.epsilon_se is None else f" ± {self.epsilon_se:.2g}"
+        return (
+            f"{type(self).__name__}({self.info.title}, {self.count} x {self.dim}: "
+            f"mean {self.mean:.6f}, std {self.std:.6f}, epsilon {self.epsilon:.6f}{error}, class {self.class_name})"
+        )
+
     @property
     def count(self) -> int:
         """Rows that have a direction and were measured, n."""
@@ -108,26 +120,32 @@ class Measurement:
 
     @property
     def dim(self) -> int:
+        """Columns, d."""
         return self.spread.dim
 
     @property
     def mean(self) -> float:
+        """Mean cosine over all pairs."""
         return self.spread.mean
 
     @property
     def std(self) -> float:
+        """Population standard deviation of the cosines over all pairs."""
         return self.spread.std
 
     @property
     def epsilon(self) -> float:
+        """mean + z std."""
         return self.spread.epsilon
 
     @property
     def epsilon_null(self) -> float:
+        """z/sqrt(d), the epsilon of random directions."""
         return self.spread.null
 
     @property
     def epsilon_ratio(self) -> float:
+        """epsilon / epsilon_null; NaN where z = 0."""
         return self.spread.ratio
 
     @property
@@ -137,14 +155,16 @@ class Measurement:
 
     @property
     def tied(self) -> bool | None:
+        """Whether embedding and unembedding are one matrix; None where that is not known."""
         return self.info.tied
 
     @property
     def effective_dim(self) -> float:
+        """1 / mean squared cosine; infinite where all rows are orthogonal."""
         return self.spread.effective_dim
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number above, JSON-ready. Keys are stable."""
+        """Every number above, JSON-ready: null where one is not finite. Keys are stable."""
         info, spread = self.info, self.spread
         return {
             "source": info.source,
@@ -160,13 +180,13 @@ class Measurement:
             "z": spread.z,
             "epsilon": spread.epsilon,
             "epsilon_null": spread.null,
-            "epsilon_ratio": spread.ratio,
+            "epsilon_ratio": finite(spread.ratio),
             "epsilon_se": self.epsilon_se,
             "se_rows": self.se_rows,
             "class": spread.class_name,
             "tied": info.tied,
             "evidence": info.evidence,
-            "effective_dim": spread.effective_dim,
+            "effective_dim": finite(spread.effective_dim),
             "estimate": self.estimate.to_dict() if self.estimate else None,
             "variants": [variant.to_dict() for variant in self.variants],
             "common": self.common,

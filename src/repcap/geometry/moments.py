@@ -27,7 +27,7 @@ from repcap.numerics import Z_DEFAULT, accumulator_device
 _SUM_CHUNK = 512
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Moments:
     """The sums that mean, standard deviation and epsilon follow from. Mergeable: `a + b` is the union of the rows.
 
@@ -47,10 +47,30 @@ class Moments:
 
     @staticmethod
     def of(units: torch.Tensor) -> Moments:
-        """Moments of unit rows that are in memory, (n, d) float32 or float64. O(n d^2)."""
+        """Moments of unit rows that are in memory, (n, d) float32 or float64, on any device. O(n d^2).
+
+        Raises
+        ------
+        VectorsError
+            if they are no such rows, or not of length 1.
+        """
+        if not isinstance(units, torch.Tensor) or units.ndim != 2 or units.dtype not in (torch.float32, torch.float64):
+            raise VectorsError("moments are of a torch tensor of unit rows, (n, d), float32 or float64")
         builder = MomentsBuilder(units.shape[1], units.device, units.dtype)
         builder.add(units)
-        return builder.result()
+        moments = builder.result()
+        if not moments.is_of_unit_rows():
+            raise VectorsError(
+                "the rows are not of length 1: divide each by its length first (and leave zero rows out)"
+            )
+        return moments
+
+    def __repr__(self) -> str:
+        return f"Moments({self.count} rows, d = {self.dim})"
+
+    def is_of_unit_rows(self) -> bool:
+        """Whether the trace of G is n to 1e-4, which sums of unit rows give."""
+        return math.isclose(float(self.G.trace()), self.count, rel_tol=1e-4, abs_tol=1e-4)
 
     @property
     def dim(self) -> int:
@@ -114,9 +134,10 @@ class Moments:
             raise InputError(f"not a record of moments (count, s, G): {error}") from error
         if s.ndim != 1 or G.shape != (len(s), len(s)) or count < 0:
             raise InputError(f"moments do not fit together: count {count}, s {tuple(s.shape)}, G {tuple(G.shape)}")
-        if not math.isclose(float(G.trace()), count, rel_tol=1e-4, abs_tol=1e-4):
+        moments = Moments(count, s, G)
+        if not moments.is_of_unit_rows():
             raise InputError(f"moments are damaged: the trace of G is {float(G.trace()):g}, not the count {count}")
-        return Moments(count, s, G)
+        return moments
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to an .npz file, whole or not at all."""

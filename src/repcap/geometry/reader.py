@@ -30,9 +30,9 @@ def check_matrix(matrix: Matrix) -> None:
         if n = 0 or d = 0.
     """
     if matrix.count == 0:
-        raise VectorsError(f"{matrix.info.name} of {matrix.info.source} has no rows: nothing to measure")
+        raise VectorsError(f"{matrix.info.title} has no rows: nothing to measure")
     if matrix.dim == 0:
-        raise VectorsError(f"{matrix.info.name} of {matrix.info.source} has no columns: nothing to measure")
+        raise VectorsError(f"{matrix.info.title} has no columns: nothing to measure")
 
 
 def select_rows(

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from repcap._version import __version__
 from repcap.errors import DomainError
 from repcap.laws import full, jl, ratio
 from repcap.laws.bounds import coherence_lower_bound, upper_bound
@@ -75,7 +76,7 @@ class Capacity:
         result |= {"laws": self.laws, "bracket": self.bracket}
         if self.budget is not None:
             result["budget"] = self.budget.to_dict()
-        return result | {"warnings": list(self.warnings), "reading": self.reading}
+        return result | {"warnings": list(self.warnings), "reading": self.reading, "repcap_version": __version__}
 
 
 def capacity(

@@ -58,6 +58,8 @@ def open_source(
 
     Cost: headers only, plus 256 rows (all rows if those are equal) to compare embedding and unembedding.
     """
+    if not isinstance(matrix, str):
+        raise InputError(f"matrix = {matrix!r}: give embedding, unembedding, decoder, or a tensor's name")
     if isinstance(source, Matrix):
         return source
     options = {"allow_full_download": allow_full_download, "rows": rows, "on_progress": on_progress}

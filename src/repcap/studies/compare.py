@@ -45,8 +45,8 @@ class RowCosines:
     quantiles: tuple[tuple[float, float], ...]
     norm_ratio: float
     worst: tuple[RowChange, ...]
-    edges: tuple[float, ...]
-    counts: tuple[int, ...]
+    edges: tuple[float, ...] = dataclasses.field(repr=False)
+    counts: tuple[int, ...] = dataclasses.field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         return {

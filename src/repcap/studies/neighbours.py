@@ -137,6 +137,7 @@ class Neighbourhood:
     word_pairs: tuple[PairKind, ...]
     overview: Overview | None
     revision: str | None = None
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         record = dataclasses.asdict(self)
@@ -200,6 +201,7 @@ def neighbours(
             word_pairs=_pair_kinds(opened, index, pairs, sums.epsilon),
             overview=_overview(opened, index, sums, tau, top, device, on_progress) if scanning else None,
             revision=opened.info.revision,
+            options={"top": top, "tau": tau, "z": z, "device": device},
         )
 
 

@@ -15,12 +15,12 @@ ALIKE = 0.99
 """Share of equal token texts from which two vocabularies are taken as one, so that row numbers correspond."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True)
 class Pairing:
     """Rows a[i] and b[i] correspond; both (m,) int64. how: `row` or `text`. notes: what a reader should know."""
 
-    a: np.ndarray
-    b: np.ndarray
+    a: np.ndarray = dataclasses.field(repr=False, compare=False)
+    b: np.ndarray = dataclasses.field(repr=False, compare=False)
     how: str
     count_a: int
     count_b: int

@@ -14,7 +14,7 @@ from repcap.geometry.epsilon import Spread, check_z
 from repcap.geometry.histogram import PAPER_BINS, Extreme, PairCounts
 from repcap.geometry.tail import Tail, measured_tail, normal_tail, random_tail
 from repcap.matrix import Matrix, ProgressFn
-from repcap.numerics import Z_DEFAULT, check_seed
+from repcap.numerics import Z_DEFAULT, check_seed, finite
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,12 +57,13 @@ class PairDistribution:
     tail_random: Tail
     largest: tuple[NamedPair, ...]
     smallest: tuple[NamedPair, ...]
-    edges: tuple[float, ...]
-    counts: tuple[int, ...]
+    edges: tuple[float, ...] = dataclasses.field(repr=False)
+    counts: tuple[int, ...] = dataclasses.field(repr=False)
     sampled: bool
     standard_error: float | None
     seed: int | None
     seconds: float
+    options: dict[str, Any]
     revision: str | None = None
 
     @property
@@ -94,10 +95,10 @@ class PairDistribution:
             "epsilon": spread.epsilon,
             "epsilon_se": self.standard_error,
             "epsilon_null": spread.null,
-            "epsilon_ratio": spread.ratio,
+            "epsilon_ratio": finite(spread.ratio),
             "class": spread.class_name,
-            "skewness": self.skewness,
-            "excess_kurtosis": self.excess_kurtosis,
+            "skewness": finite(self.skewness),
+            "excess_kurtosis": finite(self.excess_kurtosis),
             "coherence": self.coherence,
             "quantiles": [{"share": share, "cosine": cosine} for share, cosine in self.quantiles],
             "tail": {
@@ -108,6 +109,7 @@ class PairDistribution:
             "largest": [dataclasses.asdict(pair) for pair in self.largest],
             "smallest": [dataclasses.asdict(pair) for pair in self.smallest],
             "histogram": {"edges": list(self.edges), "counts": list(self.counts)},
+            "options": self.options,
             "seconds": self.seconds,
             "repcap_version": __version__,
         }
@@ -126,6 +128,12 @@ class PairOptions:
     exclude_ids: tuple[int, ...] = ()
     engine: str | None = None
     panel: int = 8192
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the record, with the number of excluded rows instead of their list."""
+        record = dataclasses.asdict(self)
+        record["excluded"] = len(record.pop("exclude_ids"))
+        return record
 
 
 def pairs(
@@ -285,6 +293,7 @@ def summarise(matrix: Matrix, counted: PairCounts, options: PairOptions, seconds
         standard_error=_standard_error(std, skewness, kurtosis, options.z, counted.pairs) if sampled else None,
         seed=options.seed if sampled else None,
         seconds=seconds,
+        options=options.to_dict(),
         revision=matrix.info.revision,
     )
 

@@ -7,19 +7,15 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from repcap.engine import Unit
 from repcap.errors import InputError, RemoteError, SourceError, VectorsError
-from repcap.matrix import Matrix
 from repcap.sources.spec import SUFFIXES, parse_spec
 from repcap.store import DEFAULT_PATH, Result, Store, canonical_json, unit_key
 from repcap.studies.batch import Batch, EngineOptions, OnUnit, run_batch
 from repcap.studies.model_list import BOTH, Entry, check_options, check_rows, published_list, read_list
 from repcap.studies.record import MEASURE, make, provenance, published_results
-
-if TYPE_CHECKING:
-    import torch
 
 _SILENT = ("block_rows", "allow_truncated", "allow_full_download")
 """Options that do not change a number, and so are no part of a key."""
@@ -34,43 +30,6 @@ _DEFAULTS: dict[str, Any] = {
     "only_ids": [],
 }
 """An option at its default, or None, is as good as not given."""
-
-
-class HashedMatrix(Matrix):
-    """A matrix that hashes its rows while they are read from first to last, in one go; nothing is read for it."""
-
-    def __init__(self, inner: Matrix) -> None:
-        self._inner = inner
-        self.info, self.tokens, self.contiguous = inner.info, inner.tokens, inner.contiguous
-        self._hash = hashlib.sha256()
-        self._next = 0
-
-    @property
-    def bytes_read(self) -> int:  # type: ignore[override]
-        return self._inner.bytes_read
-
-    @property
-    def sha256(self) -> str | None:
-        """Of all rows as `read` gives them, or None while not all were read in order."""
-        return self._hash.hexdigest() if self._next == self.count else None
-
-    def read(self, start: int, stop: int) -> torch.Tensor:
-        import torch
-
-        block = self._inner.read(start, stop)
-        if start == self._next:
-            self._hash.update(block.contiguous().view(torch.uint8).numpy().data)
-            self._next = stop
-        return block
-
-    def prefetch(self, spans: Sequence[tuple[int, int]]) -> None:
-        self._inner.prefetch(spans)
-
-    def take(self, indices: Sequence[int]) -> torch.Tensor:
-        return self._inner.take(indices)
-
-    def close(self) -> None:
-        self._inner.close()
 
 
 def measure_unit(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -108,16 +67,14 @@ def _measure_one(payload: Mapping[str, Any], role: str, source: Any) -> dict[str
     from repcap.studies.measure import measure
 
     options, opening = _split_options(payload)
-    matrix = HashedMatrix(open_source(source, role, rows=payload["rows"], **opening))
-    with matrix:
+    with open_source(source, role, rows=payload["rows"], **opening) as matrix:
         measured = measure(matrix, rows=payload["rows"], device=payload["device"], **options)
-        digest = matrix.sha256
     values = {**measured.to_dict(), "source": payload["source"]}
     named = {"name": payload["name"] or short_name(payload["source"]), "family": payload["family"], "published": False}
     named["unembedding_error"] = None
     origin = provenance(
         revision=values.get("revision"),
-        tensor_sha256=digest,
+        tensor_sha256=values.pop("tensor_sha256"),
         options=payload["asked"],
         seed=payload["options"].get("seed", 0),
     )
