@@ -61,7 +61,6 @@ def test_what_is_kept_is_a_safetensors_file_with_that_tensor_alone(hub: HubServe
         assert torch.equal(opened.get_tensor("model.embed_tokens.weight"), embedding)
         assert opened.metadata() == {"file": f"org/model/{FIRST}", "tensor": "model.embed_tokens.weight"}
     assert not list(path.parent.glob("*.part"))
-    assert not list(path.parent.glob("*.journal"))
     assert torch.equal(rows_of(str(path)), embedding)
 
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from repcap.errors import RemoteError, SourceError
-from repcap.sources.cache import Spans, TensorFile, file_name, tensor_header
+from repcap.sources.cache import TensorFile, file_name, tensor_header
+from repcap.sources.journal import Spans
 from repcap.sources.patience import Patience, retry_after
 from repcap.sources.ranges import RangesRefused, check_url, version_of
 from repcap.sources.transfer import Plan
@@ -97,7 +98,7 @@ def test_fills_up_and_becomes_a_safetensors_file(tmp_path: Path) -> None:
     assert sum(b - a for a, b in far.sent) == len(DATA)
     assert again.complete
     assert load_file(again.path)["w"].tobytes() == DATA
-    assert sorted(path.suffix for path in tmp_path.iterdir()) in ([".lock", ".safetensors"], [".safetensors"])
+    assert {path.suffix for path in tmp_path.iterdir()} - {".lock"} == {".safetensors", ".journal"}
     tensor_file(tmp_path).fill([(0, len(DATA))], Far(fail_after=0))  # nothing is missing, nothing is asked for
 
 
@@ -108,7 +109,13 @@ def test_what_came_before_a_failure_stays(tmp_path: Path) -> None:
     assert tensor_file(tmp_path).missing([(0, len(DATA))]) == [(1000, len(DATA))]
 
 
-@pytest.mark.parametrize("torn", ["", "17", "1000 20", "x y\n", "9 99999999\n", "-5 7\n", f"1 {'9' * 5000}\n"])
+@pytest.mark.parametrize(
+    "torn",
+    [
+        *("", "17", "1000 20", "1000 2000 0", "x y z\n", "9 99999999 00000000\n", "-5 7 00000000\n", "600 700\n"),
+        *("900 800 00000000\n", f"1 {'9' * 5000} 00000000\n"),
+    ],
+)
 def test_a_torn_journal_never_says_too_much(tmp_path: Path, torn: str) -> None:
     """A last line without its end is one that was being written when the machine stopped."""
     with pytest.raises(ConnectionError):
@@ -155,6 +162,67 @@ def test_a_whole_file_of_something_else_is_not_read(tmp_path: Path) -> None:
     again.fill([(0, len(DATA))], Far())
     assert content(again) == DATA
     assert again.where == again.path
+
+
+def test_a_journal_line_of_other_bytes(tmp_path: Path) -> None:
+    """It is believed only as far as its checksum goes."""
+    with pytest.raises(ConnectionError):
+        tensor_file(tmp_path).fill([(0, len(DATA))], Far(fail_after=500))
+    journal = tensor_file(tmp_path).journal
+    journal.write_text(journal.read_text() + "700 900 deadbeef\n")
+    file, far = tensor_file(tmp_path), Far()
+    file.fill([(600, 800)], far)
+    assert content(file)[600:800] == DATA[600:800]
+    assert far.sent == [(600, 700), (700, 800)]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("at", [0, 150, 799])
+def test_bytes_that_were_changed_come_again(tmp_path: Path, whole: bool, at: int) -> None:
+    """Size and header are as they were. Only the piece that was changed is fetched, and only when it is wanted."""
+    first, stop = tensor_file(tmp_path), len(DATA) if whole else 800
+    for start in range(0, stop, 100):  # each a piece of its own
+        first.fill([(start, min(start + 100, stop))], Far())
+    with first.where.open("r+b") as opened:
+        opened.seek(first.offset + at)
+        opened.write(bytes([DATA[at] ^ 1]))
+    again, far = tensor_file(tmp_path), Far()
+    assert again.complete is whole
+    away = 300  # a piece that is as it was
+    again.fill([(away, away + 100)], far)
+    assert far.sent == []
+    again.fill([(0, 800)], far)
+    piece = at // 100 * 100
+    assert far.sent == [(piece, piece + 100)]
+    assert content(again)[:800] == DATA[:800]
+    assert again.where == (again.path if whole else again.part)
+    final = tensor_file(tmp_path)
+    final.fill([(0, 800)], Far(fail_after=0))  # nothing is asked for any more
+
+
+def test_changed_bytes_without_a_network(tmp_path: Path) -> None:
+    def fetch(spans, write, commit) -> None:  # type: ignore[no-untyped-def]
+        raise RemoteError("org/model: the server cannot be reached")
+
+    file = tensor_file(tmp_path)
+    file.fill([(0, len(DATA))], Far())
+    file.path.write_bytes(file.path.read_bytes()[:-1] + b"?")
+    with pytest.raises(RemoteError, match=r"cannot be reached; it has to be fetched again, as .* was changed"):
+        tensor_file(tmp_path).fill([(0, len(DATA))], fetch)
+    again = tensor_file(tmp_path)
+    again.fill([(0, len(DATA))], Far())
+    assert content(again) == DATA
+
+
+def test_a_whole_file_without_its_journal_is_not_believed(tmp_path: Path) -> None:
+    file = tensor_file(tmp_path)
+    file.fill([(0, len(DATA))], Far())
+    file.path.write_bytes(file.path.read_bytes()[: file.offset] + bytes(len(DATA)))
+    file.journal.unlink()
+    again = tensor_file(tmp_path)
+    assert not again.complete
+    again.fill([(0, len(DATA))], Far())
+    assert content(again) == DATA
 
 
 def test_a_directory_in_the_way(tmp_path: Path) -> None:

@@ -9,17 +9,16 @@
     <cache>/url/<address>/<version>/...                       the same for a file at a plain address
 
 <cache> is REPCAP_CACHE, or the user's cache directory. While a tensor is fetched it is `<tensor>.safetensors.part`
-(a sparse file of the final size) beside a journal of the byte ranges that are safely in it.
+(a sparse file of the final size). Beside it stands a journal of the byte ranges that are safely in it, with a checksum
+each: bytes that were changed since are fetched again.
 """
 
 from __future__ import annotations
 
-import bisect
 import contextlib
 import hashlib
 import json
 import os
-import re
 import shutil
 import threading
 import time
@@ -28,13 +27,8 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote
 
-from repcap.errors import InputError, SourceError
-from repcap.files import write_text
-
-Span = tuple[int, int]
-"""Bytes start..stop-1."""
-
-JOURNAL_LINE = re.compile(r"([0-9]{1,18}) ([0-9]{1,18})")
+from repcap.errors import InputError, RemoteError, SourceError
+from repcap.sources.journal import Journal, Span, Spans
 
 Write = Callable[[int, bytes], None]
 """Called with (position, bytes)."""
@@ -108,48 +102,6 @@ def taking_turns(lock_file: Path) -> Iterator[None]:
         lock.release()
 
 
-class Spans:
-    """A set of bytes as disjoint spans in order."""
-
-    def __init__(self) -> None:
-        self._starts: list[int] = []
-        self._stops: list[int] = []
-
-    def add(self, start: int, stop: int) -> None:
-        """Union with start..stop-1. Cost: O(log spans), and the spans that it swallows."""
-        if start >= stop:
-            return
-        first = bisect.bisect_left(self._stops, start)
-        last = bisect.bisect_right(self._starts, stop)
-        if first < last:
-            start, stop = min(start, self._starts[first]), max(stop, self._stops[last - 1])
-        self._starts[first:last] = [start]
-        self._stops[first:last] = [stop]
-
-    def gaps(self, start: int, stop: int) -> list[Span]:
-        """What start..stop-1 lacks, in order."""
-        found, at = [], start
-        for index in range(bisect.bisect_right(self._stops, start), len(self._starts)):
-            if self._starts[index] >= stop:
-                break
-            if self._starts[index] > at:
-                found.append((at, self._starts[index]))
-            at = self._stops[index]
-        if at < stop:
-            found.append((at, stop))
-        return found
-
-    def covers(self, start: int, stop: int) -> bool:
-        return not self.gaps(start, stop)
-
-    def __iter__(self) -> Iterator[Span]:
-        return iter(list(zip(self._starts, self._stops, strict=True)))
-
-    @property
-    def total(self) -> int:
-        return sum(self._stops) - sum(self._starts)
-
-
 def tensor_header(name: str, dtype: str, shape: Sequence[int], nbytes: int, metadata: dict[str, str]) -> bytes:
     """Length and header of a .safetensors that holds one tensor.
 
@@ -174,7 +126,8 @@ class TensorFile:
         bytes of data.
 
     Positions are relative to the tensor's first byte. Several processes may fill the same file: they take turns, and
-    each sees what the others have fetched. Memory: none to speak of.
+    each sees what the others have fetched. Memory: one piece of the journal (1 MiB). Cost: bytes that an earlier run
+    has fetched are read once more, for their checksum.
     """
 
     FLUSH_BYTES, FLUSH_SECONDS = 1 << 23, 1.0
@@ -185,6 +138,7 @@ class TensorFile:
         self.part = path.with_name(path.name + ".part")
         self.journal = path.with_name(path.name + ".journal")
         self.offset = len(header)
+        self._journal = Journal(self.journal, nbytes)
         self._spans = Spans()
         self._pending: list[Span] = []
         self._flushed = 0.0
@@ -203,40 +157,59 @@ class TensorFile:
 
     def missing(self, wanted: Sequence[Span]) -> list[Span]:
         """What of `wanted` is not in the file, in order and disjoint."""
-        union = Spans()
-        for start, stop in wanted:
-            union.add(start, stop)
         with self._lock:
-            return [gap for start, stop in union for gap in self._spans.gaps(start, stop)]
+            return [gap for start, stop in Spans(wanted) for gap in self._spans.gaps(start, stop)]
 
     def fill(self, wanted: Sequence[Span], fetch: Fetch) -> None:
-        """Have `wanted` in the file. `fetch(gaps, write, commit)` brings what is missing.
+        """Have `wanted` in the file. `fetch(gaps, write, commit)` brings what is missing or has been changed.
 
         What `fetch` commits stays, even if it fails or the process is killed.
         """
         with self._turn:
+            self._doubt(wanted)
             if not self.missing(wanted):
                 return
             make_directory(self.path.parent)
             with taking_turns(Path(f"{self.path}.lock")):
                 self._look()
+                changed = not self._doubt(wanted)
                 gaps = self.missing(wanted)
                 if gaps:
-                    self._fetch(gaps, fetch)
+                    self._fetch(gaps, fetch, changed)
 
-    def _fetch(self, gaps: list[Span], fetch: Fetch) -> None:
+    def _doubt(self, wanted: Sequence[Span]) -> bool:
+        """Look at what an earlier run has left of `wanted`; False if it has been changed, and is missing now."""
+        doubtful = self._journal.doubtful(wanted)
+        if not doubtful:
+            return True
+        try:
+            with self.where.open("rb") as data:
+                right = self._journal.check(doubtful, data, self.offset)
+        except OSError:  # it has just been renamed by another process, or cannot be read
+            right = True
+        if not right:
+            with self._lock:
+                self._spans = self._recorded()
+        return right
+
+    def _fetch(self, gaps: list[Span], fetch: Fetch, changed: bool) -> None:
         self._check_space(sum(stop - start for start, stop in gaps))
         try:
             self._fetch_into_part(gaps, fetch)
             if self.complete:
                 self.part.replace(self.path)
-                self.journal.unlink(missing_ok=True)
         except OSError as error:
             if error.errno is None or isinstance(error, ConnectionError):
                 raise
             reason = (error.strerror or str(error)).lower()
             raise SourceError(
                 f"cannot write {error.filename or self.part}: {reason}; what was fetched is kept"
+            ) from error
+        except RemoteError as error:
+            if not changed:
+                raise
+            raise RemoteError(
+                f"{error}; it has to be fetched again, as {self.path} in the cache was changed"
             ) from error
 
     def _fetch_into_part(self, gaps: list[Span], fetch: Fetch) -> None:
@@ -265,8 +238,7 @@ class TensorFile:
         if self._pending:
             handle.flush()
             os.fsync(handle.fileno())
-            with self.journal.open("a", encoding="ascii") as journal:
-                journal.writelines(f"{start} {stop}\n" for start, stop in self._pending)
+            self._journal.add(self._pending, handle, self.offset)
             for start, stop in self._pending:
                 self._spans.add(start, stop)
             self._pending.clear()
@@ -275,19 +247,19 @@ class TensorFile:
     @contextlib.contextmanager
     def _open_part(self) -> Iterator[BinaryIO]:
         """The partial file, opened for writing; made anew where it is missing or of something else."""
-        if not self._part_is_ours():
+        if self._journal.records and self._holds_header(self.path):
+            self.path.replace(self.part)  # most of it is right
+        elif not self._journal.records or not self._holds_header(self.part):
+            self.path.unlink(missing_ok=True)
             with self.part.open("wb") as fresh:
                 fresh.write(self.header)
                 fresh.truncate(self.offset + self.nbytes)
+            self._journal.keep([])
             self._spans = Spans()
-        # Written anew, merged: its last line may have been torn when a machine stopped.
-        write_text(self.journal, "".join(f"{start} {stop}\n" for start, stop in self._spans))
+        self._journal.save()  # without a last line that was torn, and what has been found to be changed
         self._flushed = time.monotonic()
         with self.part.open("r+b") as handle:
             yield handle
-
-    def _part_is_ours(self) -> bool:
-        return self.journal.exists() and self._holds_header(self.part)
 
     def _holds_header(self, path: Path) -> bool:
         try:
@@ -300,14 +272,13 @@ class TensorFile:
     def _look(self) -> None:
         """Learn what is on the disk."""
         with self._lock:
-            self._spans = Spans()
-            if self._holds_header(self.path):
-                self._spans.add(0, self.nbytes)
-            elif self._part_is_ours():
-                for line in self.journal.read_text(encoding="ascii", errors="replace").split("\n")[:-1]:
-                    span = JOURNAL_LINE.fullmatch(line)
-                    if span and int(span[2]) <= self.nbytes:
-                        self._spans.add(int(span[1]), int(span[2]))
+            self._journal.load()
+            if not self._holds_header(self.where):
+                self._journal.keep([])
+            self._spans = self._recorded()
+
+    def _recorded(self) -> Spans:
+        return Spans((record.start, record.stop) for record in self._journal.records)
 
     def _check_space(self, needed: int) -> None:
         free = shutil.disk_usage(self.path.parent).free

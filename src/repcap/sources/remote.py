@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import threading
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,9 @@ from repcap.errors import SourceError
 from repcap.files import atomic_path
 from repcap.matrix import MatrixInfo, ProgressFn
 from repcap.sources.cache import Commit, Fetch, TensorFile, Write, file_name, make_directory, tensor_header
-from repcap.sources.cache import Span as Bytes
 from repcap.sources.checkpoint import as_rows
 from repcap.sources.dtypes import ITEM_BYTES, SAFETENSORS, check_readable, from_bytes, to_real
+from repcap.sources.journal import Span as Bytes
 from repcap.sources.ranges import RangeFile, RangesRefused
 from repcap.sources.rows import EncodedMatrix, FileRows
 from repcap.sources.safetensors_header import PREFIX, Header, Span, header_length, parse_header
@@ -190,16 +191,15 @@ class RemoteSafetensors:
 
     @functools.cached_property
     def header(self) -> Header:
-        folder = self.file.folder
-        self._size, body = kept_size(folder), _kept_header(folder / "header")
-        if body is None:
+        kept = kept_header(self.file.folder)
+        if kept is not None and len(kept[0]) > PREFIX:
+            whole, self._size = kept
+        else:
             head = self.file.read(0, PREFIX)
             self._size = self.file.size
-            body = self.file.read(PREFIX, PREFIX + header_length(head, self._size, self.file.where))
-            make_directory(folder)
-            keep_size(folder, self._size)
-            write_bytes(folder / "header", head + body)
-        return parse_header(body, self._size, self.file.where, self._allow)
+            whole = head + self.file.read(PREFIX, PREFIX + header_length(head, self._size, self.file.where))
+            keep_header(self.file.folder, whole, self._size)
+        return parse_header(whole[PREFIX:], self._size, self.file.where, self._allow)
 
     def open(self, name: str, source: str) -> RemoteMatrix:
         """Tensor `name` (which the header has) as rows in stored values; see `Checkpoint.open`."""
@@ -231,26 +231,21 @@ def cached_tensor(
     return TensorFile(file.folder / f"{file_name(name)}.safetensors", header, nbytes)
 
 
-def _kept_header(path: Path) -> bytes | None:
-    """The header without its length, as it came; None where it is not there, or not whole."""
-    with contextlib.suppress(OSError):
-        held = path.read_bytes()
-        if len(held) > PREFIX and int.from_bytes(held[:PREFIX], "little") == len(held) - PREFIX:
-            return held[PREFIX:]
-    return None
-
-
-def kept_size(folder: Path) -> int | None:
-    """Bytes of the remote file, as they were when its header was read; None if unknown."""
+def kept_header(folder: Path) -> tuple[bytes, int | None] | None:
+    """(beginning of a remote file, its size) as `keep_header` left them; None where they are not as they were."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        size = json.loads((folder / "about.json").read_text(encoding="utf-8"))["size"]
-        return size if isinstance(size, int) else None
+        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+        body, size = (folder / "header").read_bytes(), about["size"]
+        if zlib.crc32(body) == about["crc"] and (size is None or isinstance(size, int)):
+            return body, size
     return None
 
 
-def keep_size(folder: Path, size: int | None) -> None:
-    """Remember the size of a remote file beside its header."""
-    write_bytes(folder / "about.json", json.dumps({"size": size}).encode())
+def keep_header(folder: Path, body: bytes, size: int | None) -> None:
+    """Keep the beginning of a remote file, its size, and a checksum of what is kept."""
+    make_directory(folder)
+    write_bytes(folder / "header", body)
+    write_bytes(folder / "about.json", json.dumps({"size": size, "crc": zlib.crc32(body)}).encode())
 
 
 def write_bytes(path: Path, body: bytes) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 
 from repcap.errors import RemoteError
 from repcap.matrix import Matrix, MatrixInfo
-from repcap.sources.cache import make_directory
 from repcap.sources.checkpoint import Checkpoint, TensorEntry, as_rows
 from repcap.sources.gguf_file import SPLIT, GgufCheckpoint
 from repcap.sources.gguf_header import GgufHeader, IncompleteHeader, parse_gguf
 from repcap.sources.gguf_types import block_sizes, decoder, type_name
 from repcap.sources.hub_repo import HubRepo
-from repcap.sources.remote import RangedRows, RemoteFile, RemoteMatrix, cached_tensor, keep_size, kept_size, write_bytes
+from repcap.sources.remote import RangedRows, RemoteFile, RemoteMatrix, cached_tensor, keep_header, kept_header
 from repcap.sources.remote_checkpoint import Reading
 
 FIRST_BYTES = 1 << 19
@@ -57,6 +55,7 @@ class RemoteGguf(GgufCheckpoint):
     ) -> None:
         # Headers are files of the cache; the parent class knows each part by its header's path.
         self._parts = {file.folder / "header": (file, name) for file, name in zip(files, names, strict=True)}
+        self._sizes: dict[Path, int] = {}
         self._lacking = lacking or []
         self.revision = repo.commit if repo else None
         self.warnings = repo.warnings if repo else ()
@@ -67,6 +66,7 @@ class RemoteGguf(GgufCheckpoint):
     def _header(self, path: Path) -> GgufHeader:
         file, _ = self._parts[path]
         header, size = _read_header(file, path)
+        self._sizes[path] = size
         if header.end > size:
             message = f"{file.where} is truncated: {size} bytes of {header.end}"
             if not self._allow_truncated:
@@ -97,8 +97,7 @@ class RemoteGguf(GgufCheckpoint):
         where = f"{file.where}: tensor {name!r}"
         count, dim = as_rows(entry.shape, where)
         decode = decoder(tensor.kind, entry.dtype, where)
-        size = kept_size(file.folder)
-        if size is not None and tensor.stop > size:
+        if tensor.stop > self._sizes[path]:
             raise RemoteError(f"{where} lies beyond the end of the truncated file: use another copy")
         elements, block = block_sizes()[tensor.kind]
         width = dim // elements * block
@@ -112,10 +111,9 @@ class RemoteGguf(GgufCheckpoint):
 
 def _read_header(file: RemoteFile, path: Path) -> tuple[GgufHeader, int]:
     """(header, file size), from the cache or by ranges; the bytes are then at `path`."""
-    with contextlib.suppress(OSError, IncompleteHeader):
-        size, body = kept_size(path.parent), path.read_bytes()
-        if size is not None:
-            return parse_gguf(body, size, file.where, block_sizes()), size
+    kept = kept_header(path.parent)
+    if kept is not None and kept[1] is not None:
+        return parse_gguf(kept[0], kept[1], file.where, block_sizes()), kept[1]
     body, wanted = file.read(0, 24), FIRST_BYTES  # 24 bytes: the least that a GGUF file has; they tell its size
     size = file.size
     if size is None:
@@ -130,7 +128,5 @@ def _read_header(file: RemoteFile, path: Path) -> tuple[GgufHeader, int]:
             if len(body) >= size or short.needed > min(size, MAX_HEADER):
                 raise
             wanted = max(2 * len(body), short.needed)
-    make_directory(path.parent)
-    write_bytes(path, body)
-    keep_size(path.parent, size)
+    keep_header(path.parent, body, size)
     return header, size

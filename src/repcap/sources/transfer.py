@@ -9,7 +9,8 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 
 from repcap.errors import RemoteError
 from repcap.matrix import ProgressFn
-from repcap.sources.cache import Commit, Span, Write
+from repcap.sources.cache import Commit, Write
+from repcap.sources.journal import Span
 from repcap.sources.ranges import RangeFile, RangesRefused
 
 
