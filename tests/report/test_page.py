@@ -415,6 +415,23 @@ def test_a_page_of_one_model_and_of_models_beyond_the_laws(visit, tmp_path):
         assert page.get_by_role("dialog").is_visible()
 
 
+def test_models_that_a_chart_cannot_show_are_named_beside_it(visit, tmp_path):
+    records = [{"name": f"m{place}", "dim": 64, "epsilon": -0.01 * place} for place in range(9)]
+    records += [{"name": "fine", "dim": 64, "epsilon": 0.3}, {"name": "beyond", "dim": 64, "epsilon": 1.2}]
+    page = visit(build(records, tmp_path / "page").path.as_uri()).page
+    assert page.locator("#scatter .mark").count() == 2
+    told = (
+        "Not in this chart: m0, m1, m2, m3, m4, m5 and 3 more. An ε of 0 or below has no place on a logarithmic axis."
+    )
+    assert page.locator("#no-mark").inner_text() == f"{told} The table has them."
+    assert page.locator("#no-bracket").inner_text().startswith("Not in this chart: m0, m1, m2, m3, m4, m5 and 4 more.")
+    page.get_by_role("searchbox").fill("m3")
+    assert page.locator("#no-mark").inner_text().startswith("Not in this chart: m3. An ε")
+    page.get_by_role("searchbox").fill("fine")
+    assert page.locator("#no-mark").is_hidden()
+    assert page.locator("#no-bracket").is_hidden()
+
+
 def test_long_names_do_not_widen_the_page(visit, tmp_path):
     long = dict.fromkeys(("name", "family", "source", "matrix", "revision"), "x" * 3000)
     records = [{**with_histogram("a", 0), **long}, with_histogram("b", 1)]

@@ -97,8 +97,17 @@
 
   // The parts ------------------------------------------------------------------------------------------------------
 
+  /** Names models that a chart cannot show, and says why. */
+  function leftOut(host, left, why) {
+    host.hidden = !left.length;
+    const names = left.slice(0, 6).map((row) => row.label).join(", ") + (left.length > 6 ? ` and ${left.length - 6} more` : "");
+    host.textContent = left.length ? `Not in this chart: ${names}. ${why} The table has ${left.length === 1 ? "it" : "them"}.` : "";
+  }
+
   function drawScatter() {
-    scatter(byId("scatter"), rows, { metric: state.metric, z: data.z, shown: new Set(matching()), looks, describe, card, open });
+    const shown = matching();
+    scatter(byId("scatter"), rows, { metric: state.metric, z: data.z, shown: new Set(shown), looks, describe, card, open });
+    leftOut(byId("no-mark"), shown.filter((row) => row.epsilon <= 0), "An ε of 0 or below has no place on a logarithmic axis.");
   }
 
   const ORDERS = {
@@ -110,7 +119,9 @@
   const MOST_BRACKETS = 60;
 
   function drawBrackets() {
-    const fit = matching().filter((row) => row.law && row.construction && row.upper && (state.indeterminate || !unsure(row)));
+    const shown = matching();
+    leftOut(byId("no-bracket"), shown.filter((row) => row.epsilon <= 0 || row.epsilon >= 1), "There is a bracket only for an ε between 0 and 1.");
+    const fit = shown.filter((row) => row.law && row.construction && row.upper && (state.indeterminate || !unsure(row)));
     const by = ORDERS[state.order];
     const ordered = by ? [...fit].sort((a, b) => by(a) - by(b)) : sorted(fit, { key: "label", direction: 1 });
     byId("no-brackets").hidden = ordered.length > 0;
