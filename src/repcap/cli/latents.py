@@ -39,6 +39,7 @@ def command(
     from repcap.cli.ids import parse_ids
     from repcap.studies.latents import latents
 
+    common.check_plot(plot)
     with common.progress("Reading", "tokens") as on_progress:
         result = latents(
             model,

@@ -45,6 +45,7 @@ def command(
 
     if show not in SHOWN:
         raise InputError(f"--show {show}: use {', '.join(SHOWN)}")
+    common.check_plot(plot)
     with common.progress("Blocks", "blocks") as on_progress:
         result = probes(
             model,
