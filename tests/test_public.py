@@ -79,6 +79,7 @@ RESULTS = {
     "capacity": lambda: repcap.capacity(d=4096, eps=0.0645),
     "capacity, huge": lambda: repcap.capacity(d=16384, eps=0.99, vocab=50_000),
     "fit": lambda: repcap.fit("optimized", "ratio", bootstrap=3),
+    "fit, cells that do not vary": lambda: repcap.fit(([9, 12, 20], [4, 4, 8], [0.5, 0.5, 0.5]), "ratio"),
     "design": lambda: repcap.design(1e5, 0.2),
     "interference": lambda: repcap.interference(40, 16, (1, 2), methods=("random",), trials=3),
     "pack": lambda: repcap.pack(20, 8, steps=10),

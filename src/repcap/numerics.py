@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from repcap.errors import InputError
 
@@ -64,6 +64,19 @@ def power(log10: float | None) -> float | None:
     if log10 is None or math.isnan(log10) or log10 > 308.0:
         return None
     return float(10.0**log10)
+
+
+def whole(what: str, value: Any) -> int:
+    """`value` as a plain int, if it is a whole number of Python's, numpy's or torch's; `what` names it in the message.
+
+    Raises
+    ------
+    InputError
+        for anything else, True and 3.0 among them.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InputError(f"{what} {str(value)[:40]}: give a whole number")
+    return int(value)
 
 
 SEED_MOST = 2**63 - 1

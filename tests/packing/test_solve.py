@@ -197,11 +197,30 @@ def test_batches_go_on_after_a_checkpoint(tmp_path, monkeypatch):
         ({"device": "tpu9"}, "device"),
         ({"trials": 0, "method": "random"}, "trials"),
         ({"seed": -1}, "seed"),
+        ({"seed": 1.5}, "seed 1.5: give a whole number"),
+        ({"seed": 2**63}, "seed"),
+        ({"k": 30.0}, "k 30.0: give a whole number"),
+        ({"d": "5"}, "d 5: give a whole number"),
+        ({"steps": 2.5}, "steps 2.5: give a whole number"),
+        ({"restarts": True}, "restarts True: give a whole number"),
+        ({"symmetry": 2.5}, "symmetry 2.5: give a whole number"),
+        ({"symmetry": None}, "symmetry None: give a whole number"),
+        ({"target": 2}, "between 0 and 1, got 2"),
+        ({"target": 1.0}, "between 0 and 1, got 1.0"),
+        ({"target": float("nan")}, "between 0 and 1, got nan"),
     ],
 )
 def test_bad_arguments(arguments, match):
     with pytest.raises(InputError, match=match):
         pack(**{"k": 30, "d": 5, "constructions": False, **arguments})
+
+
+def test_numbers_of_numpy_are_numbers():
+    import json
+
+    packing = pack(np.int64(12), np.int32(4), steps=np.int64(5), restarts=np.int8(1), seed=np.uint8(3))
+    assert json.loads(json.dumps(packing.to_dict()))["seed"] == 3
+    assert packing.coherence == pack(12, 4, steps=5, seed=3).coherence
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64", "bfloat16"])

@@ -20,7 +20,7 @@ from repcap.geometry.rows import NON_FINITE, ZERO, compute_dtype
 from repcap.geometry.sample import Estimate, estimate, keep_rows, plan_blocks
 from repcap.geometry.spread import spread
 from repcap.matrix import Matrix, MatrixInfo, ProgressFn
-from repcap.numerics import Z_DEFAULT, check_seed, resolve_device
+from repcap.numerics import Z_DEFAULT, check_seed, resolve_device, whole
 
 
 class MeasureKeywords(TypedDict, total=False):
@@ -58,12 +58,10 @@ class MeasureOptions:
     def checked(self) -> MeasureOptions:
         """The same in plain Python numbers; DomainError or InputError for a value that means nothing."""
         compute_dtype(self.dtype)
-        whole: dict[str, Any] = {}
+        plain: dict[str, Any] = {}
         for name in ("block_rows", "rows", "seed", "influence", "remove_top", "vocab_size"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not (value is None or hasattr(value, "__index__")):
-                raise InputError(f"--{name.replace('_', '-')} {value!r}: give a whole number")
-            whole[name] = None if value is None else int(value)
+            plain[name] = None if value is None else whole(f"--{name.replace('_', '-')}", value)
         check_seed(self.seed)
         if self.block_rows is not None and self.block_rows < 1:
             raise InputError(f"--block-rows {self.block_rows}: a block holds at least one row")
@@ -73,7 +71,7 @@ class MeasureOptions:
             raise InputError(f"--remove-top {self.remove_top}: give how many directions to remove, 0 for none")
         if self.rows is not None and self.influence:
             raise InputError("--influence needs all rows: leave --rows out")
-        return dataclasses.replace(self, z=check_z(self.z), **whole)
+        return dataclasses.replace(self, z=check_z(self.z), **plain)
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from repcap.errors import InputError
-from repcap.numerics import resolve_device
+from repcap.numerics import check_seed, resolve_device, whole
 from repcap.packing.checkpoint import Checkpoint
 from repcap.packing.coherence import coherence
 from repcap.packing.gradient import WORKING
@@ -35,12 +35,14 @@ class _Task:
     precision: str
     symmetry: int | None
     init: str
+    method: str
     trials: int
     multiplier: int
     budget: Budget
     device: torch.device
     keep_on_interrupt: bool
     bound: float
+    bound_name: str
     on_progress: ProgressHook | None
     began: float
 
@@ -123,37 +125,91 @@ def pack(
     InputError
         if an argument is out of range, or a file cannot be used.
     """
-    check_size(k, d)
-    bound, bound_name = lower_bound(k, d)
-    task = _Task(
-        k, d, seed, restarts, _one_of("precision", precision, tuple(WORKING)), _order(symmetry, k), init, trials,
-        multiplier, Budget(steps, seconds, target), resolve_device(device), keep_on_interrupt, bound, on_progress,
-        time.perf_counter(),
+    task = _task(
+        k, d, seed=seed, restarts=restarts, precision=precision, symmetry=symmetry, init=init, method=method,
+        trials=trials, multiplier=multiplier, budget=Budget(_optional("steps", steps), seconds, target), device=device,
+        keep_on_interrupt=keep_on_interrupt, on_progress=on_progress,
     )  # fmt: skip
-    _check(task)
     details: dict[str, Any] = {}
     # A baseline is asked for to be seen: a construction would hide it.
-    built = _construct(k, d) if constructions and method == "optimise" else None
-    constructed = coherence(built[0]).value if built is not None else None
-    found = None
-    if constructed is None or constructed > bound + REACHED or init != "random":  # else nothing is left to search for
-        found = _found(_one_of("method", method, METHODS), task, checkpoint, details, built)
-    optimised = coherence(found.rows, device=task.device).value if found is not None else None
-    if built is not None and (optimised is None or (constructed is not None and constructed <= optimised)):
-        vectors, value, label = built[0], constructed, f"construction: {built[1]}"
-    else:
-        assert found is not None
-        vectors, value, label = found.rows, optimised, found.label
-    assert value is not None
-    _better_known(k, d, value, details)
+    built = _construct(task.k, task.d) if constructions and method == "optimise" else None
+    best = _best(task, built, checkpoint, details)
+    _better_known(task.k, task.d, best.coherence, details)
     options = {
-        "steps": steps, "seconds": seconds, "restarts": restarts, "target": target, "init": init, "method": method,
-        "precision": precision, "symmetry": symmetry, "constructions": constructions, "device": task.device.type,
+        "steps": task.budget.steps, "seconds": seconds, "restarts": task.restarts, "target": target, "init": init,
+        "method": method, "precision": precision, "symmetry": symmetry, "constructions": constructions,
+        "device": task.device.type,
     }  # fmt: skip
     return Packing(
-        k, d, seed, value, bound, bound_name, time.perf_counter() - task.began, found.steps if found else 0, label,
-        vectors, optimised, constructed, options, found.interrupted if found else False, details,
+        task.k, task.d, task.seed, best.coherence, task.bound, task.bound_name, time.perf_counter() - task.began,
+        best.steps, best.label, best.vectors, best.optimised, best.constructed, options, best.interrupted, details,
     )  # fmt: skip
+
+
+def _optional(what: str, value: Any) -> int | None:
+    return None if value is None else whole(what, value)
+
+
+def _task(
+    k: int, d: int, *, seed: int, restarts: int, trials: int, symmetry: int | str, device: str, **others: Any
+) -> _Task:
+    """The arguments of `pack` as plain numbers within their bounds.
+
+    Raises
+    ------
+    InputError
+        if one is not.
+    """
+    k, d = whole("k", k), whole("d", d)
+    check_size(k, d)
+    _one_of("precision", others["precision"], tuple(WORKING))
+    _one_of("method", others["method"], METHODS)
+    bound, bound_name = lower_bound(k, d)
+    task = _Task(
+        k=k, d=d, seed=check_seed(whole("seed", seed)), restarts=whole("restarts", restarts),
+        trials=whole("trials", trials), symmetry=_order(symmetry, k), device=resolve_device(device), bound=bound,
+        bound_name=bound_name, began=time.perf_counter(), **others,
+    )  # fmt: skip
+    if task.restarts < 1:
+        raise InputError(f"restarts must be at least 1, got {task.restarts}")
+    if task.trials < 1:
+        raise InputError(f"trials must be at least 1, got {task.trials}")
+    target = task.budget.target
+    if target is not None and not 0.0 < target < 1.0:
+        raise InputError(f"the target is a coherence between 0 and 1, got {target}")
+    if task.precision == "float64" and task.device.type == "mps":
+        raise InputError("mps has no float64: use --precision float32 or --device cpu")
+    return task
+
+
+@dataclasses.dataclass(frozen=True)
+class _Best:
+    """The better of a search and an explicit construction. optimised, constructed: what each alone came to."""
+
+    vectors: torch.Tensor
+    coherence: float
+    label: str
+    optimised: float | None
+    constructed: float | None
+    steps: int
+    interrupted: bool
+
+
+def _best(
+    task: _Task,
+    built: tuple[torch.Tensor, str] | None,
+    checkpoint: str | os.PathLike[str] | None,
+    details: dict[str, Any],
+) -> _Best:
+    constructed = coherence(built[0]).value if built is not None else None
+    if built is not None and constructed is not None and constructed <= task.bound + REACHED and task.init == "random":
+        return _Best(built[0], constructed, f"construction: {built[1]}", None, constructed, 0, False)
+    found = _found(task, checkpoint, details, built)
+    optimised = coherence(found.rows, device=task.device).value
+    steps, interrupted = found.steps, found.interrupted
+    if built is not None and constructed is not None and constructed <= optimised:
+        return _Best(built[0], constructed, f"construction: {built[1]}", optimised, constructed, steps, interrupted)
+    return _Best(found.rows, optimised, found.label, optimised, constructed, steps, interrupted)
 
 
 def _better_known(k: int, d: int, value: float, details: dict[str, Any]) -> None:
@@ -174,24 +230,12 @@ def _one_of(what: str, given: str, allowed: tuple[str, ...]) -> str:
 def _order(symmetry: int | str, k: int) -> int | None:
     if symmetry == "auto":
         return None
-    try:
-        order = int(symmetry)
-    except ValueError as error:
-        raise InputError(f"symmetry must be auto or a whole number, got {symmetry!r}") from error
+    if isinstance(symmetry, str) and not symmetry.isdecimal():
+        raise InputError(f"symmetry must be auto or a whole number, got {symmetry!r}")
+    order = int(symmetry) if isinstance(symmetry, str) else whole("symmetry", symmetry)
     if order < 1 or k % order:
         raise InputError(f"a rotation of order {order} needs k to be a multiple of it, got k = {k}; use 1 or auto")
     return order
-
-
-def _check(task: _Task) -> None:
-    if task.restarts < 1:
-        raise InputError(f"restarts must be at least 1, got {task.restarts}")
-    if task.trials < 1:
-        raise InputError(f"trials must be at least 1, got {task.trials}")
-    if task.precision == "float64" and task.device.type == "mps":
-        raise InputError("mps has no float64: use --precision float32 or --device cpu")
-    if task.seed < 0:
-        raise InputError(f"the seed must not be negative, got {task.seed}")
 
 
 def _construct(k: int, d: int) -> tuple[torch.Tensor, str] | None:
@@ -205,15 +249,14 @@ def _construct(k: int, d: int) -> tuple[torch.Tensor, str] | None:
 
 
 def _found(
-    method: str,
     task: _Task,
     checkpoint: str | os.PathLike[str] | None,
     details: dict[str, Any],
     built: tuple[torch.Tensor, str] | None,
 ) -> Found:
-    if method == "random":
+    if task.method == "random":
         return _random(task, details)
-    if method == "adam-pnorm":
+    if task.method == "adam-pnorm":
         return _adam(task, details)
     return _optimise(task, checkpoint, built, details)
 
