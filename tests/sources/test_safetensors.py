@@ -113,7 +113,7 @@ def test_vector_and_scalar_are_one_row(save, rng) -> None:
 
 
 def test_three_dimensions_are_refused(save) -> None:
-    path = save({"experts": torch.zeros(2, 3, 4)})
+    path = save({"experts": torch.zeros(2, 3, 4), "other": torch.zeros(3, 4)})
     with pytest.raises(VectorsError) as caught:
         open_source(path, "experts")
     assert str(caught.value) == (

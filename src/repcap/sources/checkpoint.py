@@ -71,7 +71,8 @@ class Checkpoint(ABC):
     def open(self, name: str) -> Matrix:
         """The tensor `name` as rows, role `matrix`, in its stored values: fp8 without scales, integers as floats.
 
-        A scalar or a vector is one row. Companion scales are applied by `sources.select`, not here.
+        A scalar or a vector is one row; matrices in a tensor of more dimensions stand one below the other. Companion
+        scales are applied by `sources.select`, not here.
 
         Raises
         ------
@@ -80,7 +81,7 @@ class Checkpoint(ABC):
         SourceError
             if its bytes cannot be read (missing shard, truncated file, dtype that cannot be decoded).
         VectorsError
-            if it has more than two dimensions, or is complex or boolean.
+            if it is complex or boolean.
         """
 
     def declared(self) -> tuple[str | None, str | None]:
@@ -94,7 +95,7 @@ class Checkpoint(ABC):
     def small(self, name: str) -> torch.Tensor:
         """A whole small tensor (scales), in its own shape, in float32 or wider."""
         entry = self.entry(name)
-        flat = TensorEntry(entry.name, as_rows(entry.shape, entry.name), entry.dtype, entry.file)
+        flat = TensorEntry(entry.name, as_rows(entry.shape), entry.dtype, entry.file)
         with self.open(name) as matrix:
             return matrix.read(0, flat.shape[0]).reshape(entry.shape)
 
@@ -106,17 +107,12 @@ class Checkpoint(ABC):
         return found
 
 
-def as_rows(shape: tuple[int, ...], where: str) -> tuple[int, int]:
-    """(rows, columns) of a tensor of this shape; scalars and vectors are one row.
+def as_rows(shape: tuple[int, ...]) -> tuple[int, int]:
+    """(rows, columns) of a tensor of this shape; scalars and vectors are one row, further dimensions are rows, too.
 
-    Raises
-    ------
-    VectorsError
-        if it has more than two dimensions.
+    >>> as_rows((3, 4)), as_rows((4,)), as_rows((2, 3, 4))
+    ((3, 4), (1, 4), (6, 4))
     """
-    if len(shape) > 2:
-        dims = " x ".join(map(str, shape))
-        raise VectorsError(f"{where} has {len(shape)} dimensions ({dims}): give a matrix, one vector a row")
-    if len(shape) == 2:
-        return shape[0], shape[1]
-    return 1, shape[0] if shape else 1
+    if len(shape) < 2:
+        return 1, shape[0] if shape else 1
+    return math.prod(shape[:-1]), shape[-1]

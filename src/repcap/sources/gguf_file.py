@@ -123,7 +123,7 @@ def open_gguf_tensor(path: Path, header: GgufHeader, entry: TensorEntry, source:
     """Rows of one tensor, dequantised block by block to float32; plain floats as stored."""
     tensor = header.tensors[entry.name]
     where = f"{path}: tensor {entry.name!r}"
-    count, dim = as_rows(entry.shape, where)
+    count, dim = as_rows(entry.shape)
     decode = decoder(tensor.kind, entry.dtype, where)
     if tensor.stop > path.stat().st_size:
         raise SourceError(f"{where} lies beyond the end of the truncated file: fetch the file again")

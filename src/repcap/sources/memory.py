@@ -39,12 +39,12 @@ def entry_of(name: str, tensor: torch.Tensor, file: str = "") -> TensorEntry:
 
 
 def tensor_matrix(tensor: torch.Tensor, name: str, source: str) -> Matrix:
-    """A matrix over `tensor`, shape (n, d) or a single row.
+    """A matrix over `tensor`, laid out by `as_rows`.
 
     Raises
     ------
     VectorsError
-        if it is sparse, nested, complex, boolean or has more than two dimensions.
+        if it is sparse, nested, complex or boolean.
     SourceError
         if its values are not here: on the meta device, sharded over processes, or packed by a quantiser.
     """
@@ -63,7 +63,7 @@ def tensor_matrix(tensor: torch.Tensor, name: str, source: str) -> Matrix:
         raise SourceError(f"{where} is packed by a quantiser: dequantise it first, or load the model unquantised")
     dtype = dtype_name(tensor)
     check_readable(dtype, where)
-    count, dim = as_rows(tuple(tensor.shape), where)
+    count, dim = as_rows(tuple(tensor.shape))
     info = MatrixInfo(source=source, name=name, count=count, dim=dim, dtype=dtype)
     return MemoryMatrix(tensor.detach().reshape(count, dim), info)
 

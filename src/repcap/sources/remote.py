@@ -206,7 +206,7 @@ class RemoteSafetensors:
         span = self.header.tensors[name]
         where = f"{self.file.where}: tensor {name!r}"
         check_readable(span.dtype, where)
-        count, dim = as_rows(span.shape, where)
+        count, dim = as_rows(span.shape)
         self._check_whole(span, where)
         item = ITEM_BYTES[span.dtype]
         info = MatrixInfo(source=source, name=name, count=count, dim=dim, dtype=span.dtype)

@@ -95,7 +95,7 @@ class RemoteGguf(GgufCheckpoint):
         path = next(path for path, header in self._headers.items() if name in header.tensors)
         file, tensor = self._parts[path][0], self._headers[path].tensors[name]
         where = f"{file.where}: tensor {name!r}"
-        count, dim = as_rows(entry.shape, where)
+        count, dim = as_rows(entry.shape)
         decode = decoder(tensor.kind, entry.dtype, where)
         if tensor.stop > self._sizes[path]:
             raise RemoteError(f"{where} lies beyond the end of the truncated file: use another copy")

@@ -119,7 +119,7 @@ def open_span(path: Path, span: Span, name: str, source: str) -> Matrix:
     """Rows of a checked byte range of a file, whatever wrote it."""
     where = f"{path}: tensor {name!r}"
     check_readable(span.dtype, where)
-    count, dim = as_rows(span.shape, where)
+    count, dim = as_rows(span.shape)
     size = path.stat().st_size
     if span.stop > size:
         raise SourceError(

@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 from collections.abc import Mapping
 
-from repcap.errors import InputError, MatrixNotFound, SourceError
+from repcap.errors import InputError, MatrixNotFound, SourceError, VectorsError
 from repcap.matrix import Matrix
 from repcap.sources import names
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
@@ -62,15 +62,21 @@ def choose(checkpoint: Checkpoint, matrix: str = "embedding") -> Matrix:
     return opened
 
 
-def open_as_rows(checkpoint: Checkpoint, name: str, columns: bool = False) -> Matrix:
-    """Tensor `name` with its scales applied, one vector a row.
+def open_as_rows(checkpoint: Checkpoint, name: str, columns: bool = False, stack: bool = False) -> Matrix:
+    """Tensor `name` with its scales applied, one vector a row. stack: matrices of 3 dimensions one below the other.
 
     Raises
     ------
     SourceError
         if it is packed, or partitioned over processes, or its bytes cannot be read.
+    VectorsError
+        if it has more than two dimensions, but for `stack`.
     """
     entry = checkpoint.entry(name)
+    if len(entry.shape) > 2 and not stack:
+        dims = " x ".join(map(str, entry.shape))
+        where = checkpoint.spec if len(checkpoint.tensors()) == 1 else f"{checkpoint.spec}: tensor {name!r}"
+        raise VectorsError(f"{where} has {len(entry.shape)} dimensions ({dims}): give a matrix, one vector a row")
     refuse_packed(checkpoint, entry)
     if entry.shape == (0,):
         raise SourceError(
