@@ -55,7 +55,16 @@ def test_the_two_matrices_of_a_checkpoint(untied):
 def test_a_tied_checkpoint_is_measured_once(tmp_path):
     save_file({"model.embed_tokens.weight": noise(100, 8)}, tmp_path / "model.safetensors")
     (tmp_path / "config.json").write_text(json.dumps({"tie_word_embeddings": True}))
-    assert [one.tied for one in measure_all([str(tmp_path)], "both")] == [True]
+    (found,) = measure_all([str(tmp_path)], "both")
+    assert found.tied is True
+    assert found.to_dict()["notes"][-1] == "embedding and unembedding are tied: one matrix, measured once"
+    assert found.epsilon == repcap.measure(str(tmp_path)).epsilon
+
+
+def test_both_of_a_source_with_one_is_refused_before_it_is_measured(monkeypatch):
+    monkeypatch.setattr("repcap.geometry.measure.measure_matrix", lambda *_, **__: pytest.fail("measured in vain"))
+    with pytest.raises(MatrixNotFound):
+        measure_all([noise(30, 8)], "both")
 
 
 def test_capacity_is_the_bracket_at_epsilon():

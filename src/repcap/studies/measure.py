@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from repcap.geometry.measure import MeasureKeywords
 
 BOTH = ("embedding", "unembedding")
+TIED = "embedding and unembedding are tied: one matrix, measured once"
 OPENING = ("allow_truncated", "allow_full_download", "rows")
 """Options that say how a source is opened."""
 
@@ -121,7 +122,7 @@ def measure_all(sources: Sequence[Any], matrix: str = "embedding", **options: An
     InputError
         if `sources` is empty.
     """
-    from repcap.sources import pin_source
+    from repcap.sources import open_source, pin_source
 
     if not sources:
         raise InputError("no source given: name a checkpoint, a file or a Hub repository")
@@ -132,8 +133,10 @@ def measure_all(sources: Sequence[Any], matrix: str = "embedding", **options: An
             continue
         opening = {name: options[name] for name in OPENING if name in options}
         pinned = pin_source(source, on_progress=options.get("on_bytes"), **opening)
+        if not isinstance(pinned, Matrix):  # where there is no second one, that is said before the first is measured
+            open_source(pinned, BOTH[1], **opening).close()
         first = measure(pinned, BOTH[0], **options)
-        measured.append(first)
+        measured.append(dataclasses.replace(first, notes=(*first.notes, TIED)) if first.tied else first)
         if not first.tied:
             measured.append(measure(pinned, BOTH[1], **options))
     return measured
