@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from pages import with_histogram
+from repcap.report.records import published_records
+from repcap.report.site import build
+
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>{{css}}"
 
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -73,3 +77,16 @@ def visit(chromium):
     for one in visits:
         one.context.close()
     assert complaints == []
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """Address of a page of the published table."""
+    return build(published_records(), tmp_path_factory.mktemp("published")).path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """The same with two measured models that have a histogram."""
+    records = [with_histogram("first", 0), with_histogram("second", 1), *published_records()]
+    return build(records, tmp_path_factory.mktemp("measured")).path.as_uri()
