@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from repcap.errors import DomainError
 from repcap.laws import levenshtein, welch
@@ -47,6 +48,26 @@ def test_bounds_meet_the_sets_known_to_be_optimal(k, d, coherence):
 def test_equiangular_sets_meet_welch(k, d, coherence):
     assert welch.coherence(k, d) == pytest.approx(coherence, rel=1e-14)
     assert coherence_lower_bound(k, d).name == "Welch (order 1)"
+
+
+@pytest.mark.parametrize("d", [3, 28, 100, 999, 4096, 10**6, 10**9])
+@pytest.mark.parametrize("more", [1, 2, 3, 10, 500])
+def test_just_above_d_lines_the_bound_keeps_its_digits_and_stays_below(d, more):
+    # d + 1 lines attain it (simplex, 1/d). From logarithms it was 3e-12 too high at (4097, 4096).
+    k = d + more
+    bound = coherence_lower_bound(k, d).value
+    with mpmath.workdps(40):
+        exact = mpmath.sqrt(mpmath.mpf(more) / (mpmath.mpf(d) * (k - 1)))
+        if k * 2 <= d * (d + 1):
+            assert exact * (1 - 4e-15) <= bound <= exact
+            assert coherence_lower_bound(None, d, log_k=math.log(k)).value <= exact
+        else:
+            assert bound > exact * (1 - 4e-15)
+
+
+def test_integers_of_any_kind_give_one_bound():
+    assert coherence_lower_bound(np.int32(70_000), 65_000) == coherence_lower_bound(70_000, 65_000)
+    assert coherence_lower_bound(70_000.0, 65_000) == coherence_lower_bound(70_000, 65_000)
 
 
 @pytest.mark.parametrize(("d", "eps", "log10_k"), [(4096, 0.0645, 23.32), (8192, 0.0996, 75.76), (2048, 0.0633, 14.50)])
@@ -143,6 +164,30 @@ def direct(d, eps):
         return float(mpmath.log(value)), n
 
 
+def linear_program(d, eps, k, degree=14, points=1500):
+    """Delsarte's bound of that degree in cos^2 on a grid of cosines, by its dual: the largest 1 + sum A(x) over A >= 0
+    with 1 + sum A(x) P_2i(x) >= 0. `k` only sets the scale."""
+    x = np.sqrt(np.linspace(0.0, eps * eps, points))
+    p = [np.ones(points), x]
+    for n in range(1, 2 * degree):
+        p.append(((2 * n + d - 2) * x * p[n] - n * p[n - 1]) / (n + d - 2))
+    rows = [-(k - 1) * p[2 * i] for i in range(1, degree + 1)]
+    scale = [np.abs(row).max() for row in rows]
+    rows = [row / s for row, s in zip(rows, scale, strict=True)]
+    found = linprog(-np.ones(points), A_ub=rows, b_ub=[1 / s for s in scale], bounds=(0, None), method="highs-ds")
+    assert found.status == 0
+    return 1 - (k - 1) * found.fun
+
+
+@pytest.mark.parametrize(("d", "eps", "degree"), [(23, 0.2, 2), (50, 0.2, 3), (24, 0.4, 4), (100, 0.25, 5)])
+def test_levenshtein_is_what_linear_programming_gives(d, eps, degree):
+    log_k, found = levenshtein.log_upper(d, eps)
+    k = math.exp(log_k)
+    assert found == degree
+    # A grid of cosines can only lower the value.
+    assert k * (1 - 1e-5) <= linear_program(d, eps, k) <= k * (1 + 1e-9)
+
+
 @pytest.mark.parametrize(
     ("d", "eps"),
     [(3, 0.9), (4, 0.55), (8, 0.7), (24, 0.49), (64, 0.3), (100, 0.95), (1000, 0.15), (4096, 0.0645), (16384, 0.05)],
@@ -192,7 +237,8 @@ def test_orthoplex():
 
 def test_lines_in_the_plane_and_on_a_line():
     for k in (2, 3, 5, 1000):
-        assert coherence_lower_bound(k, 2).value == pytest.approx(math.cos(math.pi / k) if k > 2 else 0.0, abs=1e-15)
+        exact = mpmath.cos(mpmath.pi / k) if k > 2 else 0
+        assert exact - 3e-15 <= coherence_lower_bound(k, 2).value <= exact
         if k > 2:
             assert 10 ** upper_bound(2, math.cos(math.pi / k)).log10_k == pytest.approx(k, rel=1e-9)
     assert coherence_lower_bound(2, 1).value == 1.0

@@ -110,6 +110,20 @@ def test_the_ends_enclose_what_is_proven(d, eps):
             assert warned(found, f"{law} gives", "above")
 
 
+@pytest.mark.parametrize("hair", [0.0, 1e-15, 5e-13, 1.1e-12, 1e-9])
+@pytest.mark.parametrize("d", [*range(1, 10), 15, 16, 23, 24, 64, 1000])
+def test_the_ends_stay_in_order_a_hair_beside_the_coherences_of_known_sets(d, hair):
+    # What is admitted as rounding on one side alone would let 3 lines at 1/2 stand beside "2 at most" in the plane.
+    known = [1 / 2, 1 / 3, 1 / 5, 1 / 7, 3 / 4, 1 / d]
+    known += [square**-0.5 for square in (2, 3, 5, d, d + 2, 2 * d - 1)]
+    known += [math.cos(math.pi / k) for k in range(4, 12)]
+    for value in known:
+        for eps in (value * (1 - hair), value * (1 + hair)):
+            if eps < 1:
+                found = bracket(d, eps)
+                assert found.proven[0] <= found.upper.log10_k
+
+
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 8, 64, 1000, 10**6])
 @pytest.mark.parametrize(
     "eps", [5e-324, 1e-300, 1e-9, 0.5, 0.999999, 1 - 1e-9, 1 - 1e-12, 1 - 2e-16, math.nextafter(1.0, 0.0)]

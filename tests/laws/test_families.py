@@ -137,7 +137,7 @@ def test_kerdock_and_delsarte_goethals_line_by_line(m, r):
     agrees(member(name, 1 << m, 2.0 ** (r - m / 2)), lines.rows(0, lines.count))
 
 
-@pytest.mark.parametrize("m", [1, 2, 3, 5])
+@pytest.mark.parametrize("m", [2, 3, 5])
 def test_basis_and_hadamard(m):
     d = 1 << m
     signs = np.array([[(-1) ** bin(a & b).count("1") for a in range(d)] for b in range(d)])
@@ -324,7 +324,7 @@ def test_root_system_d(d):
     agrees(member("root_d", d, 0.5), np.array(rows))
 
 
-@pytest.mark.parametrize("d", [2, 3, 10])
+@pytest.mark.parametrize("d", [3, 4, 10])
 def test_simplex(d):
     corners = np.eye(d + 1) - 1 / (d + 1)
     agrees(member("simplex", d, 1 / d), corners)

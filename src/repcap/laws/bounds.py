@@ -10,16 +10,17 @@ import math
 from typing import Any
 
 from repcap.laws import levenshtein, welch
-from repcap.laws.domain import check_eps, check_log_k, scalar_d
+from repcap.laws.domain import check_eps, check_log_k, loosened, scalar_d
 from repcap.laws.existence import gilbert_varshamov_coherence, log_half_cap
 from repcap.laws.plane import lines_in_plane
 from repcap.numerics import LN10
 
 TIE = 1e-12
-"""Relative slack on coherence: 1/sqrt(d) and 1/3 have no exact float. It only ever weakens a bound."""
+"""Slack on ln k, to tell k = d and k = d(d+1)/2 from one more. It only ever weakens a bound."""
 
 ROUNDING = 2e-15
-"""Taken off a lower bound on coherence, so that a set that attains it is never below it by rounding."""
+"""Relative; taken off a lower bound on coherence and off the ln k that it is found from, added to an upper bound on
+log10 k, so that a set that attains a bound never passes it by rounding."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +51,7 @@ def orthoplex(d: int, eps: float) -> float | None:
     (The projections minus their mean are k unit vectors in R^{d(d+1)/2 - 1} with no positive inner product, of which
     there are at most twice the dimension; with all of them negative at most the dimension plus one.)
     """
-    return math.log(d) + math.log1p(d) - math.log(2.0) if eps < (1.0 - 2.0 * TIE) / math.sqrt(d) else None
+    return math.log(d) + math.log1p(d) - math.log(2.0) if eps < 1.0 / math.sqrt(d) else None
 
 
 def volume(d: int, eps: float) -> float:
@@ -73,6 +74,7 @@ def _levenshtein_name(degree: int) -> str:
 def upper_bound(d: int, eps: float) -> Bound:
     """The least proven upper bound on the number of lines in R^d with coherence at most eps.
 
+    eps counts with a relative slack of 1e-12 (`domain.loosened`), the same that explicit sets are admitted with.
     Time O(N), N the degree of Levenshtein's polynomial: about 400 at d = 16384, eps = 0.3. Degrees above 300000
     (a fifth of a second; eps > 0.8 at d = 10^6) are not computed: there the bound is by volume.
 
@@ -86,6 +88,7 @@ def upper_bound(d: int, eps: float) -> Bound:
         return Bound(0.0, "a line has one direction (exact, d = 1)")
     if dims == 2:
         return Bound(math.log10(lines_in_plane(given)), "equal angles in the plane (exact, d = 2)")
+    given = loosened(given)
     candidates = [(volume(dims, given), "volume of caps")]
     found = levenshtein.log_upper(dims, given)
     if found is not None:
@@ -94,7 +97,7 @@ def upper_bound(d: int, eps: float) -> Bound:
     if log_orthoplex is not None:
         candidates.append((log_orthoplex, "orthoplex (Rankin)"))
     best = min(candidates, key=lambda candidate: candidate[0])
-    return Bound(best[0] / LN10, best[1])
+    return Bound(best[0] / LN10 * (1.0 + ROUNDING), best[1])
 
 
 def coherence_lower_bound(k: float | None, d: int, *, log_k: float | None = None) -> CoherenceBound:
@@ -113,12 +116,13 @@ def coherence_lower_bound(k: float | None, d: int, *, log_k: float | None = None
     if dims == 1:
         return CoherenceBound(1.0, "a line has one direction (exact, d = 1)")
     if dims == 2:
-        angle = math.pi * math.exp(-target)
-        return CoherenceBound(math.cos(angle), "equal angles in the plane (exact, d = 2)")
+        value = math.cos(math.pi * math.exp(-target)) * (1.0 - ROUNDING)
+        return CoherenceBound(value, "equal angles in the plane (exact, d = 2)")
+    target *= 1.0 - ROUNDING  # what holds for fewer lines holds for more
     candidates = [(_volume_coherence(dims, target), "volume of caps")]
     if (found := levenshtein.coherence(dims, target)) is not None:
         value, degree = found
-        closed = welch.coherence(None, dims, log_k=target) if degree == 2 else value
+        closed = welch.coherence(k, dims, log_k=log_k) if degree == 2 else value
         candidates.append((closed, _levenshtein_name(degree)))
     if target > math.log(dims) + math.log1p(dims) - math.log(2.0) + TIE:
         candidates.append((1.0 / math.sqrt(dims), "orthoplex (Rankin)"))

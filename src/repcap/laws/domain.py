@@ -13,6 +13,9 @@ from repcap.errors import DomainError
 D_MOST = 10**9
 """Beyond this the search for prime powers and the integers of the constructions take minutes."""
 
+SLACK = 1e-12
+"""Relative slack on a coherence: 1/3 and 1/sqrt(d) have no exact float, and are typed with ever fewer digits."""
+
 Array = npt.NDArray[np.float64]
 Floats = float | Array
 """An argument of a vectorised law: a number, or a float64 array that broadcasts against the others."""
@@ -67,3 +70,12 @@ def scalar_d(d: Any, least: int = 1) -> int:
 def plain(array: Array) -> Floats:
     """A float for a 0-d result, the array itself otherwise."""
     return float(array) if array.ndim == 0 else array
+
+
+def loosened(eps: float) -> float:
+    """`eps` with the slack that counts as rounding, relative to eps and to 1 - eps.
+
+    Sets are admitted up to it and limits hold up to it: with the slack on one side alone, 3 lines at 1/2 would stand
+    beside "2 at most" where eps is a hair below 1/2.
+    """
+    return eps + SLACK * min(eps, 1.0 - eps)

@@ -12,11 +12,9 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
+from repcap.laws.domain import loosened
 from repcap.laws.plane import lines_in_plane
 from repcap.laws.primes import is_hadamard_order, odd_prime_powers_below, prime_power
-
-SLACK = 1e-12
-"""Relative slack when a coherence is compared with eps: 1/3 and 1/sqrt(d) have no exact float."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Block:
 
 def fits(coherence: float, eps: float) -> bool:
     """coherence <= eps, up to the rounding of either."""
-    return coherence <= eps * (1.0 + SLACK)
+    return coherence <= loosened(eps)
 
 
 def orthonormal(d: int, eps: float) -> Iterator[Block]:
@@ -44,8 +42,8 @@ def orthonormal(d: int, eps: float) -> Iterator[Block]:
 
 
 def simplex(d: int, eps: float) -> Iterator[Block]:
-    """d + 1 lines through the corners of a regular simplex, coherence 1/d."""
-    if d >= 2 and fits(1.0 / d, eps):
+    """d + 1 lines through the corners of a regular simplex, coherence 1/d; in the plane they are a `polygon`."""
+    if d >= 3 and fits(1.0 / d, eps):
         yield Block("simplex", "simplex", d, d + 1, 1.0 / d, True)
 
 
@@ -63,8 +61,8 @@ def root_d(d: int, eps: float) -> Iterator[Block]:
 
 
 def hadamard(d: int, eps: float) -> Iterator[Block]:
-    """Standard and Hadamard basis of R^(2^M): 2 d lines at 1/sqrt(d)."""
-    for bits in _bits(d, 1):
+    """Standard and Hadamard basis of R^(2^M), M >= 2: 2 d lines at 1/sqrt(d)."""
+    for bits in _bits(d, 2):
         if fits(2.0 ** (-bits / 2), eps):
             yield Block("hadamard", "basis + Hadamard", 1 << bits, 2 << bits, 2.0 ** (-bits / 2), True, {"bits": bits})
 
@@ -117,7 +115,7 @@ def dual_bch(d: int, eps: float) -> Iterator[Block]:
     S. Uchiyama 1957).
     """
     for bits in _bits(d, 3):
-        t = int(eps * (1.0 + SLACK) * 2.0 ** (bits / 2) / 2.0) + 1
+        t = int(loosened(eps) * 2.0 ** (bits / 2) / 2.0) + 1
         coherence = 2.0 * (t - 1) * 2.0 ** (-bits / 2)
         if t >= 2 and coherence < 1.0:
             k = (1 << (t * bits)) + (1 << bits)
@@ -158,7 +156,7 @@ def exponential_sums(d: int, eps: float) -> Iterator[Block]:
     """
     for p, m in odd_prime_powers_below(d // 2):
         q = p**m
-        n = int(eps * (1.0 + SLACK) * math.sqrt(q)) + 1
+        n = int(loosened(eps) * math.sqrt(q)) + 1
         coherence = (n - 1) / math.sqrt(q)
         if n >= 2 and coherence < 1.0:
             k, name = 2 * q ** (n - n // p), f"exponential sums q={q} degree<={n}"

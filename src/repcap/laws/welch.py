@@ -7,6 +7,7 @@ eps^{2t} >= (k A_t - 1) / (k - 1), that is k <= (1 - eps^{2t}) / (A_t - eps^{2t}
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -40,13 +41,20 @@ def log_upper(d: int, eps: float, order: int = 1) -> float:
 def coherence(k: float | None, d: int, order: int = 1, *, log_k: float | None = None) -> float:
     """Welch's lower bound on the coherence of k lines in R^d; 0 where it says nothing.
 
+    Of order 1 and from k itself it is (k - d) / (d (k - 1)) under the root: the logarithms would lose the digits of
+    k - d for a k just above d, five of them at d = 4096. From `log_k` it is taken off what their rounding may add.
+
     Raises
     ------
     DomainError
         if k <= 1, d is not a whole number >= 1 or order < 1.
     """
     dims, target = scalar_d(d), float(check_log_k(k, log_k))
-    gain = target + _log_moment(dims, order)  # ln(k A_t)
+    if order == 1 and k is not None:
+        exact = Fraction(k if isinstance(k, float) else int(k))  # integers beyond float64 divide exactly
+        return math.sqrt((exact - dims) / (dims * (exact - 1))) if exact > dims else 0.0
+    log_moment = _log_moment(dims, order)
+    gain = target + log_moment - 4e-16 * (target - log_moment)  # ln(k A_t)
     if gain <= 0.0:
         return 0.0
     # (k A - 1) / (k - 1) = A (1 - 1/(kA)) / (1 - 1/k)
