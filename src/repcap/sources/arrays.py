@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import os
+import shutil
 import tempfile
 import zipfile
 import zlib
@@ -192,11 +193,22 @@ class NpzCheckpoint(Checkpoint):
         """Unpack a compressed member to a temporary file, never more than its header promises."""
         where = f"{self.path}: array {name!r}"
         check_numpy(header.dtype, where)
+        needed, free = header.offset + header.bytes, shutil.disk_usage(tempfile.gettempdir()).free
+        if needed > member.file_size:
+            raise SourceError(
+                f"{where} is truncated: its data would end at byte {needed}, the archive holds {member.file_size}; "
+                "save it again"
+            )
+        if needed > free:
+            raise SourceError(
+                f"{where} is compressed, and {tempfile.gettempdir()} has {free / 1e6:,.0f} MB free of the "
+                f"{needed / 1e6:,.0f} MB that it unpacks to: set TMPDIR to a larger disk, or save it with numpy.savez"
+            )
         handle, place = tempfile.mkstemp(prefix="repcap-", suffix=".npy")
         path = Path(place)
         try:
             with os.fdopen(handle, "wb") as out, zipfile.ZipFile(self.path) as archive, archive.open(member) as stream:
-                left = header.offset + header.bytes
+                left = needed
                 while left > 0 and (chunk := stream.read(min(CHUNK, left))):
                     out.write(chunk)
                     left -= len(chunk)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import json
 from pathlib import Path
 from typing import Any
 
+from repcap.sources.plain_json import parse_json
 from repcap.sources.tokens import VocabTokens, find_tokens
 
 MAX_JSON = 64 << 20
@@ -29,8 +29,8 @@ class Folder:
             try:
                 if path.stat().st_size > MAX_JSON:
                     raise ValueError("too large")
-                found = json.loads(path.read_text(encoding="utf-8"))
-            except (OSError, ValueError, RecursionError) as error:
+                found = parse_json(path.read_bytes())
+            except (OSError, ValueError) as error:
                 self.warnings.append(f"{name} cannot be read ({error}): tying is judged without it")
                 continue
             if isinstance(found, dict):

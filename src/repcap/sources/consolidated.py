@@ -30,13 +30,13 @@ class ConsolidatedCheckpoint(Checkpoint):
     format = "consolidated"
 
     def __init__(self, spec: str, files: list[Path]) -> None:
-        self.spec, self._files = spec, files
-        self._folder = Folder(files[0].parent)
-        self._parts = [load_tensors(file) for file in files]
-        numbers = [int(file.name.split(".")[1]) for file in files]
-        if numbers != list(range(len(files))):
-            lacking = min(set(range(max(numbers) + 1)) - set(numbers))
+        numbered = {int(file.name.split(".")[1]): file for file in files}
+        lacking = next((number for number in range(len(files)) if number not in numbered), None)
+        if lacking is not None:
             raise SourceError(f"{files[0].parent} lacks consolidated.{lacking:02d}.pth: fetch all parts")
+        self.spec, self._files = spec, [numbered[number] for number in range(len(files))]
+        self._folder = Folder(files[0].parent)
+        self._parts = [load_tensors(file) for file in self._files]
 
     def config(self) -> dict[str, Any]:
         return self._folder.config

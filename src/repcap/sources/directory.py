@@ -16,7 +16,7 @@ from repcap.sources.shards import check_regular
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt")
 KINDS = ".safetensors, .gguf, .bin, .pt, .pth, .ckpt, .npy, .npz, a *.index.json, or a directory of such"
-NUMBERED = re.compile(r"^consolidated\.(\d+)\.pth$")
+NUMBERED = re.compile(r"^consolidated\.([0-9]{1,9})\.pth$")
 NOT_WEIGHTS = re.compile(r"^(optimizer|scheduler|training_args|rng_state|random_states|tokenizer)")
 
 

@@ -23,6 +23,10 @@ STRING, ARRAY = 8, 9
 MAX_DIMS = 4
 MAX_NAME = 1 << 16
 DEFAULT_ALIGNMENT = 32
+MAX_HEADER = 1 << 28
+"""Bytes up to the end of the tensor list. A vocabulary of 256k pieces with its merges takes 12 MB."""
+MAX_ITEMS = 1 << 20
+"""Tensors, pairs of metadata, or arrays in arrays."""
 
 
 class IncompleteHeader(SourceError):
@@ -66,10 +70,13 @@ class Cursor:
 
     def __init__(self, buffer: Any, where: str, position: int = 0) -> None:
         self.buffer, self.where, self.at, self.size = buffer, where, position, len(buffer)
+        self.arrays = 0
 
     def move(self, count: int) -> int:
         """Step over `count` bytes and return where they began."""
         first = self.at
+        if first + count > MAX_HEADER:
+            raise SourceError(f"{self.where} has a damaged header (it goes beyond {MAX_HEADER} bytes): fetch it again")
         if count > self.size - first:
             raise IncompleteHeader(self.where, first + count)
         self.at = first + count
@@ -88,6 +95,8 @@ class Cursor:
 
     def skip_strings(self, count: int) -> None:
         """Walk over `count` strings."""
+        if count > MAX_HEADER // 8:
+            self.move(8 * count)  # which says what is wrong
         unpack, at, last = struct.Struct("<Q").unpack_from, self.at, self.size - 8
         for _ in range(count):
             if at > last:
@@ -108,11 +117,12 @@ class Cursor:
     def _array(self, depth: int) -> ArrayRef:
         kind, count = int(self.scalar("<I")), self.count()
         found = ArrayRef(kind, count, self.at)
+        self.arrays += 1
         if kind in SCALARS:
             self.move(count * struct.calcsize(SCALARS[kind]))
         elif kind == STRING:
             self.skip_strings(count)
-        elif kind == ARRAY and depth < 4:
+        elif kind == ARRAY and depth < 4 and self.arrays + count <= MAX_ITEMS:
             for _ in range(count):
                 self._array(depth + 1)
         else:
@@ -150,7 +160,7 @@ def parse_gguf(buffer: Any, file_size: int, where: str, sizes: dict[int, tuple[i
     _check_magic(cursor)
     tensor_count, pair_count = cursor.count(), cursor.count()
     # A pair takes 13 bytes and a tensor 24 at least: more than the file can hold is damage, not a reason to loop.
-    if tensor_count * 24 + pair_count * 13 > file_size:
+    if tensor_count * 24 + pair_count * 13 > file_size or max(tensor_count, pair_count) > MAX_ITEMS:
         raise SourceError(f"{where} has a damaged header ({tensor_count} tensors, {pair_count} pairs): fetch it again")
     metadata: dict[str, Any] = {}
     for _ in range(pair_count):

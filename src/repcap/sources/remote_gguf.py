@@ -8,15 +8,13 @@ from repcap.errors import RemoteError
 from repcap.matrix import Matrix, MatrixInfo
 from repcap.sources.checkpoint import Checkpoint, TensorEntry, as_rows
 from repcap.sources.gguf_file import SPLIT, GgufCheckpoint
-from repcap.sources.gguf_header import GgufHeader, IncompleteHeader, parse_gguf
+from repcap.sources.gguf_header import MAX_HEADER, GgufHeader, IncompleteHeader, parse_gguf
 from repcap.sources.gguf_types import block_sizes, decoder, type_name
 from repcap.sources.hub_repo import HubRepo
 from repcap.sources.remote import RangedRows, RemoteFile, RemoteMatrix, cached_tensor, keep_header, kept_header
 from repcap.sources.remote_checkpoint import Reading
 
 FIRST_BYTES = 1 << 19
-MAX_HEADER = 1 << 28
-"""A vocabulary of 256k pieces with its merges takes 12 MB."""
 
 
 def open_gguf(text: str, repo: HubRepo, file: str, reading: Reading) -> Checkpoint:

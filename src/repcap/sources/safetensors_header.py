@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import math
 from typing import Any
 
 from repcap.errors import SourceError
 from repcap.sources.dtypes import ITEM_BYTES, SAFETENSORS
+from repcap.sources.plain_json import parse_json
 
 PREFIX = 8
 MAX_HEADER = 100_000_000
@@ -119,10 +119,9 @@ def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _entries(body: bytes, where: str) -> tuple[dict[str, Any], dict[str, str]]:
     try:
-        parsed = json.loads(body.decode("utf-8"), object_pairs_hook=_reject_duplicates)
-    except (ValueError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise SourceError(f"{where} has a damaged header ({reason}): fetch it again") from error
+        parsed = parse_json(body, _reject_duplicates)
+    except ValueError as error:
+        raise SourceError(f"{where} has a damaged header ({error}): fetch it again") from error
     if not isinstance(parsed, dict):
         raise SourceError(f"{where} has a damaged header (not a JSON object): fetch it again")
     metadata = parsed.pop("__metadata__", None) or {}

@@ -89,6 +89,8 @@ def apply_scales(checkpoint: Checkpoint, entry: TensorEntry, matrix: Matrix) -> 
     name = _scale_name(checkpoint, entry)
     if name is None:
         return matrix
+    if checkpoint.entry(name).elements > max(matrix.count, matrix.dim, matrix.count * matrix.dim // COMMON_BLOCKS[-1]):
+        raise SourceError(_mismatch(matrix, name, checkpoint.entry(name).shape))
     scale = checkpoint.small(name)
     if checkpoint.entry(name).dtype == "uint8":  # exponents of the MX formats
         scale = (scale - 127.0).exp2()
@@ -101,6 +103,14 @@ def _configured_block(config: Mapping[str, Any]) -> tuple[int, int] | None:
     if isinstance(block, list) and len(block) == 2 and all(type(size) is int and size > 0 for size in block):
         return block[0], block[1]
     return None
+
+
+def _mismatch(matrix: Matrix, scale_name: str, shape: Sequence[int]) -> str:
+    found = " x ".join(map(str, shape))
+    return (
+        f"{matrix.info.source}: {scale_name} ({found}) does not say how it scales {matrix.info.name} "
+        f"({matrix.count} x {matrix.dim}): give weight_block_size in the quantization_config of config.json"
+    )
 
 
 class ScaledMatrix(Matrix):
@@ -118,20 +128,13 @@ class ScaledMatrix(Matrix):
         if scale.dim() < 2:
             scale = scale.reshape(-1, 1) if scale.numel() in (1, base.count) else scale.reshape(1, -1)
         if scale.dim() != 2 or not scale.numel():
-            raise SourceError(self._mismatch(scale.shape))
+            raise SourceError(_mismatch(base, scale_name, scale.shape))
         rows, columns = _block_size(base.count, scale.shape[0]), _block_size(base.dim, scale.shape[1])
         if configured and [-(-base.count // configured[0]), -(-base.dim // configured[1])] == list(scale.shape):
-            rows, columns = configured
+            rows, columns = min(configured[0], base.count), min(configured[1], base.dim)
         if rows is None or columns is None:
-            raise SourceError(self._mismatch(scale.shape))
+            raise SourceError(_mismatch(base, scale_name, scale.shape))
         self._scale, self._rows, self._columns = scale, rows, columns
-
-    def _mismatch(self, shape: Sequence[int]) -> str:
-        found = " x ".join(map(str, shape))
-        return (
-            f"{self.info.source}: {self.scale_name} ({found}) does not say how it scales {self.info.name} "
-            f"({self.info.count} x {self.info.dim}): give weight_block_size in the quantization_config of config.json"
-        )
 
     def read(self, start: int, stop: int) -> torch.Tensor:
         import torch

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PureWindowsPath
-from typing import Any
 
 from repcap.errors import SourceError, UnsafeFileError
 from repcap.sources.beside import MAX_JSON
+from repcap.sources.plain_json import parse_json
 
 SHARD_NAME = re.compile(r"-\d{5}-of-(?!00001\b)(\d{5})\.")
 """One of several shards: alone it proves nothing about what the model lacks."""
@@ -33,8 +32,8 @@ def parse_index(body: bytes, where: str) -> dict[str, str]:
         if a shard's name leads out of the directory of the index.
     """
     try:
-        parsed: Any = json.loads(body.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
+        parsed = parse_json(body)
+    except ValueError as error:
         raise SourceError(f"{where} is no readable index ({error}): fetch it again") from error
     found = parsed.get("weight_map") if isinstance(parsed, dict) else None
     if not isinstance(found, dict) or not all(isinstance(file, str) for file in found.values()):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from repcap.errors import SourceError
+from repcap.sources.plain_json import parse_json
 
 Coding = Literal["bytelevel", "metaspace", "plain"]
 """How a vocabulary spells its pieces: GPT-2's byte alphabet, sentencepiece's `▁` and `<0x0A>`, or as they are."""
@@ -112,7 +112,9 @@ def load_tokenizer_json(path: Path) -> VocabTokens:
 
     try:
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the package raises bare Exception
+    except BaseException as error:  # the package raises bare Exception, and where its Rust panics not even that
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         raise SourceError(f"{path} is no readable tokenizer ({error})") from error
     return from_vocab(tokenizer.get_vocab(with_added_tokens=True), _coding_of(tokenizer.decoder), path.name)
 
@@ -120,8 +122,8 @@ def load_tokenizer_json(path: Path) -> VocabTokens:
 def load_vocab_json(path: Path) -> VocabTokens:
     """Tokens from GPT-2's `vocab.json`, piece -> id."""
     try:
-        vocab = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        vocab = parse_json(path.read_bytes())
+    except (OSError, ValueError) as error:
         raise SourceError(f"{path} is no readable vocabulary ({error})") from error
     if not isinstance(vocab, dict) or not all(type(index) is int and 0 <= index <= MAX_ID for index in vocab.values()):
         raise SourceError(f"{path} is no readable vocabulary (expected piece -> id)")

@@ -6,7 +6,7 @@ import pickle
 import re
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,9 @@ WRAPPER_KEYS = ("state_dict", "model_state_dict", "model_state", "model", "modul
 """Keys under which trainers keep the weights beside optimiser state and the like."""
 
 MAX_DEPTH = 6
+MOST_ITEMS = 1 << 20
+MAX_PICKLE = 1 << 28
+"""Bytes of the pickle in a zip archive, which holds names and shapes alone."""
 REFUSED = re.compile(r"(?:Unsupported (?:global: GLOBAL|class)|GLOBAL) ([\w.]+)")
 
 
@@ -57,8 +60,8 @@ def _load(path: Path) -> Any:
     zipped = head[:2] == b"PK"
     if not zipped and head[:1] != b"\x80":
         raise SourceError(f"{path} is not a PyTorch file: it starts with {head!r}, neither a zip archive nor a pickle")
-    if zipped and not zipfile.is_zipfile(path):
-        raise SourceError(f"{path} is truncated (the directory at its end is missing): fetch it again")
+    if zipped:
+        _check_archive(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on pickle protocols: what matters comes as an error
@@ -72,6 +75,23 @@ def _load(path: Path) -> Any:
     ) as error:  # torch reports damage as RuntimeError, ValueError, KeyError, EOFError, AssertionError ...
         reason = (str(error).splitlines() or [type(error).__name__])[0][:120]
         raise SourceError(f"{path} is not a readable PyTorch file ({reason}): fetch it again") from error
+
+
+def _check_archive(path: Path) -> None:
+    """Refuse an archive that torch has not written: it stores its members as they are, so that they can be mapped."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
+        raise SourceError(f"{path} is truncated (the directory at its end is missing): fetch it again") from error
+    for member in members:
+        if member.compress_type != zipfile.ZIP_STORED:
+            raise SourceError(
+                f"{path} is not a PyTorch file: {member.filename} in it is compressed, as torch never writes it; "
+                "save it again with torch.save"
+            )
+        if member.filename.endswith("data.pkl") and member.file_size > MAX_PICKLE:
+            raise SourceError(f"{path} is not a PyTorch file: its pickle has {member.file_size} bytes; fetch it again")
 
 
 def _refusal(path: Path, error: pickle.UnpicklingError) -> SourceError:
@@ -100,28 +120,42 @@ def flatten(value: Any) -> dict[str, torch.Tensor]:
             # `model` beside top-level matrices is an ordinary prefix, not a trainer's wrapper.
             if isinstance(inner, Mapping) and _has_tensors(inner) and not top_level:
                 return flatten(inner)
-    found: dict[str, torch.Tensor] = {}
-    _collect(value, "", found, 0)
-    return found
+    return dict(_walk(value))
 
 
 def _has_tensors(value: Mapping[Any, Any]) -> bool:
-    found: dict[str, torch.Tensor] = {}
-    _collect(value, "", found, 0)
-    return bool(found)
+    return next(_walk(value), None) is not None
 
 
-def _collect(value: Any, prefix: str, found: dict[str, torch.Tensor], depth: int) -> None:
+def _walk(value: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """(dotted name, tensor) of nested containers.
+
+    Raises
+    ------
+    SourceError
+        if there are more than MOST_ITEMS things in them: a list of 300 times one list, six deep, takes 5 kB.
+    """
     import torch
 
-    if isinstance(value, torch.Tensor):
-        found[prefix] = value
-    elif depth < MAX_DEPTH and isinstance(value, Mapping):
-        for key, item in value.items():
-            _collect(item, f"{prefix}.{key}" if prefix else str(key), found, depth + 1)
-    elif depth < MAX_DEPTH and isinstance(value, (list, tuple)):
-        for place, item in enumerate(value):
-            _collect(item, f"{prefix}.{place}" if prefix else str(place), found, depth + 1)
+    left = MOST_ITEMS
+
+    def walk(item: Any, name: str, depth: int) -> Iterator[tuple[str, torch.Tensor]]:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise SourceError(f"the pickle holds more than {MOST_ITEMS} things, one in the other: it is no state dict")
+        if isinstance(item, torch.Tensor):
+            yield name, item
+            return
+        pairs: Iterable[tuple[Any, Any]] = ()
+        if depth < MAX_DEPTH and isinstance(item, Mapping):
+            pairs = item.items()
+        elif depth < MAX_DEPTH and isinstance(item, (list, tuple)):
+            pairs = enumerate(item)
+        for key, inner in pairs:
+            yield from walk(inner, f"{name}.{key}" if name else str(key), depth + 1)
+
+    return walk(value, "", 0)
 
 
 class TorchCheckpoint(Checkpoint):
@@ -193,4 +227,19 @@ class TorchCheckpoint(Checkpoint):
         entry = self.entry(name)
         if name not in self._named:
             raise absent_tensor(name, entry.file, self._broken)
-        return tensor_matrix(self._named[name][1], name, self.spec)
+        tensor = self._named[name][1]
+        if _repeats(tensor):
+            raise SourceError(
+                f"{self.spec}: tensor {name!r} says more numbers than the file holds for it (strides "
+                f"{tensor.stride()}): save it again after .contiguous()"
+            )
+        return tensor_matrix(tensor, name, self.spec)
+
+
+def _repeats(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has more elements than its storage: strides of 0 make petabytes of four bytes."""
+    import torch
+
+    if tensor.layout != torch.strided or tensor.device.type == "meta" or tensor.is_nested:
+        return False  # refused elsewhere
+    return tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes()
