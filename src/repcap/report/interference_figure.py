@@ -23,16 +23,20 @@ def draw_interference(
                 error.plot(s, [r["rms_idle"] for r in chosen], line, marker=marker, color=colour, label=label)
                 found.plot(s, [r["recovery"] for r in chosen], line, marker=marker, color=colour)
             if one["guaranteed"]:
-                found.axvline(one["guaranteed"], color=colour, lw=1, ls=(0, (1, 3)))
+                found.axvline(one["guaranteed"], color=colour, lw=1, ls="--")
         for axes in (error, found):
             axes.set_xscale("log", base=2)
             axes.set_xlabel("active features s")
             axes.xaxis.set_major_formatter(lambda value, _position: f"{value:g}")
         error.set_yscale("log")
+        for which in (error.yaxis.set_major_formatter, error.yaxis.set_minor_formatter):
+            which(lambda value, _position: f"{value:.2g}")
         error.set_ylabel("rms reading of an idle feature")
         error.set_title(f"{record['k']} directions in R$^{{{record['d']}}}$")
         found.set_ylabel("share of draws found")
         found.set_ylim(-0.03, 1.03)
-        found.set_title("vertical: guaranteed; dotted curve: dual readout")
+        found.set_title("are the s largest readings the active ones?")
+        error.plot([], [], ":", color=style.GREY, label="dual readout")
+        error.plot([], [], "--", color=style.GREY, lw=1, label="surely found up to here")
         drawn.legend(*error.get_legend_handles_labels(), loc="outside lower center", ncols=3)
         return style.save(drawn, path, formats)

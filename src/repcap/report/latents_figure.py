@@ -34,7 +34,7 @@ def draw_latents(record: Mapping[str, Any], path: str | os.PathLike[str], format
             capsize=2,
             label="residual stream",
         )
-        _line(left, layers, "normed", style.ORANGE, "s", "as the next norm hands it on")
+        _line(left, layers, "normed", style.ORANGE, "s", "after the next norm")
         centred = [(layer["layer"], layer["raw"]["centred"]) for layer in layers if layer["raw"]["centred"]]
         left.plot(
             [layer for layer, _ in centred],

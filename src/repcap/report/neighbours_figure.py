@@ -1,4 +1,4 @@
-"""Cosines of listed word pairs by kind, each pair a mark, with the epsilon line."""
+"""Cosines of listed word pairs by kind, each pair a mark in its own row, with the epsilon line."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ import numpy as np
 from repcap.errors import InputError
 from repcap.report import style
 
+NAMED = 100
+"""Rows up to which each pair is named: more names than that cannot be read."""
+
 
 def draw_word_pairs(record: Mapping[str, Any], path: str | os.PathLike[str], formats: Sequence[str] = ()) -> list[Path]:
     """Draw the `word_pairs` of a record of `repcap neighbours --json`.
@@ -24,27 +27,27 @@ def draw_word_pairs(record: Mapping[str, Any], path: str | os.PathLike[str], for
     kinds = [kind for kind in record["word_pairs"] if kind["cosines"]]
     if not kinds:
         raise InputError("there are no word pairs to draw: ask for them with --word-pairs")
-    with style.figure("page") as (drawn, axes):
-        for row, (kind, colour, marker) in enumerate(zip(kinds, style.CYCLE, style.MARKERS, strict=False)):
-            # In order of cosine, so that no label covers another.
-            order = np.argsort(kind["cosines"], kind="stable")
+    rows = sum(len(kind["cosines"]) for kind in kinds) + len(kinds) - 1
+    with style.figure((7.2, 1.1 + 0.125 * min(max(rows, 12), NAMED))) as (drawn, axes):
+        names: list[tuple[int, str]] = []
+        top = 0
+        for kind, colour, marker in zip(kinds, style.CYCLE, style.MARKERS, strict=False):
+            order = np.argsort(kind["cosines"], kind="stable")[::-1]
+            heights = top - np.arange(len(order))
+            label = f"{kind['kind']}, mean {kind['mean']:.2f}"
             cosines = np.asarray(kind["cosines"])[order]
-            heights = row + np.linspace(-0.36, 0.36, len(cosines)) if len(cosines) > 1 else np.array([float(row)])
-            axes.plot(cosines, heights, marker, color=colour, mec="black", mew=0.4)
-            axes.plot([kind["mean"]] * 2, [row - 0.4, row + 0.4], color=colour, lw=2.5)
-            for (left, right), x, y in zip((kind["pairs"][i] for i in order), cosines, heights, strict=True):
-                axes.annotate(f"{left} · {right}", (x, y), (4, -2.5), textcoords="offset points", fontsize=5.5)
-        axes.axvline(record["epsilon"], color=style.VERMILION, lw=1.2)
-        axes.annotate(
-            f"epsilon {record['epsilon']:.3f}",
-            (record["epsilon"], len(kinds) - 0.5),
-            (3, -2),
-            textcoords="offset points",
-            color=style.VERMILION,
-            fontsize=8,
-        )
-        axes.set_yticks(range(len(kinds)), [kind["kind"] for kind in kinds])
-        axes.set_ylim(-0.55, len(kinds) - 0.45)
-        axes.set_xlabel("cosine of the two tokens (bar: mean)")
-        axes.grid(axis="y", visible=False)
+            axes.plot([kind["mean"]] * 2, [heights[0] + 0.5, heights[-1] - 0.5], color=colour, lw=2)
+            axes.plot(cosines, heights, marker, color=colour, mec="black", mew=0.4, label=label)
+            names += [(int(at), " · ".join(kind["pairs"][i])) for at, i in zip(heights, order, strict=True)]
+            top = int(heights[-1]) - 2
+        axes.axvline(record["epsilon"], color="black", lw=1, ls="--", label=f"epsilon {record['epsilon']:.3f}")
+        if rows <= NAMED:
+            axes.set_yticks([at for at, _ in names], [name for _, name in names], fontsize=6.5)
+        else:
+            axes.set_yticks([])
+        axes.set_ylim(top + 1, 1)
+        axes.set_xlabel("cosine of the two tokens (bar: mean of the kind)")
+        axes.set_title(f"word pairs in {style.short_name(record['source'])}")
+        axes.tick_params(axis="y", length=0)
+        drawn.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
         return style.save(drawn, path, formats)

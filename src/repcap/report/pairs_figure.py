@@ -38,16 +38,12 @@ def draw_pairs(record: Mapping[str, Any], path: str | os.PathLike[str], formats:
         log.set_yscale("log")
         log.set_ylim(0.5 / counts.sum() / width[0], 3 * density.max())
         log.set_xlim(-1, 1)
-        log.set_title("the tail, log scale")
-        linear.set_title(f"{_short(record['source'])}, {record['count']} × {record['dim']}")
+        linear.set_title(f"all pairs of {record['count']} rows, d = {record['dim']}")
+        log.set_title("the same on a log scale: the tails")
+        drawn.suptitle(style.short_name(record["source"]), x=0.01, ha="left", fontsize=10)
         handles, labels = log.get_legend_handles_labels()
         drawn.legend(handles, labels, loc="outside lower center", ncols=4)
         return style.save(drawn, path, formats)
-
-
-def _short(source: str, most: int = 22) -> str:
-    name = source.rstrip("/").rsplit("/", 1)[-1] if source.count("/") > 1 else source
-    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 def _span(middle: np.ndarray, density: np.ndarray, epsilon: float) -> tuple[float, float]:

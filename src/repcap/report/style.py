@@ -93,3 +93,9 @@ def save(drawn: Figure, path: str | os.PathLike[str], formats: Sequence[str] = (
             drawn.savefig(temporary, format=suffix[1:], metadata=metadata)
         written.append(target.with_suffix(suffix))
     return written
+
+
+def short_name(source: str, most: int = 40) -> str:
+    """The telling part of a source for a title: the last part of a path or an address, cut in the middle if long."""
+    name = source.rstrip("/").rsplit("/", 1)[-1] if source.count("/") > 1 else source
+    return name if len(name) <= most else f"{name[: most // 2]}…{name[1 - most + most // 2 :]}"
