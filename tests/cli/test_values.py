@@ -33,6 +33,7 @@ def test_lists_and_ranges(text, expected):
 
 def test_whole_numbers():
     assert numbers("10..20/4", "--d", whole=True) == [10, 13, 17, 20]
+    assert numbers("1..5", "--d", whole=True) == [1, 2, 3, 4, 5]  # 11 values, rounded: each once
     assert numbers("1e3", "--d", whole=True) == [1000]
     assert all(isinstance(value, int) for value in numbers("100..200", "--d", whole=True))
 

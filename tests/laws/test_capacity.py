@@ -106,6 +106,9 @@ def test_vocabulary_stands_for_k():
     assert capacity(4096, k=10**6, vocab=32000).k == 1_064_000
     assert capacity(eps=0.06, vocab=32000).laws == capacity(eps=0.06, k=64000).laws
     assert capacity(4096, vocab=32000).budget.left == {}
+    for fewer in (-5, float("nan")):
+        with pytest.raises(DomainError, match="counts features, 0 or more"):
+            capacity(4096, k=fewer, vocab=32000)
 
 
 def test_numbers_beyond_float64():

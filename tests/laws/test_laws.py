@@ -52,6 +52,12 @@ def test_full_reduces_to_ratio_and_ratio_to_jl():
     assert ratio.log_k(d, eps, C=8.0) - math.log(d) == pytest.approx(jl.log_k(d, eps), rel=1e-13)
 
 
+def test_a_logarithm_near_the_largest_float_does_not_overflow_on_the_way():
+    c, a, b, p = (full.PARAMS[name] for name in "Cabc")
+    expected = math.exp((math.log(c) + b * (math.log(a) + 300 * math.log(10)) - p * math.log(512)) / 2)
+    assert full.epsilon(log_k=1e300, d=512) == pytest.approx(expected, rel=1e-12)
+
+
 @settings(max_examples=150)
 @given(st.sampled_from(sorted(LAWS)), st.floats(1.0, 1e6), st.floats(1e-3, 0.99))
 def test_epsilon_undoes_log_k_and_back(name, d, eps):

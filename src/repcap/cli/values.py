@@ -67,7 +67,7 @@ def numbers(text: str | None, option: str, whole: bool = False) -> list[float | 
         values = _range(match, item, option) if match else [number(item, option)]
         if whole:
             values = [round(value) if match else _as_int(value, item, option) for value in values]
-        found += [value for value in values if value not in found]
+        found = list(dict.fromkeys([*found, *values]))
         if len(found) > MOST:
             raise InputError(f"{option}: more than {MOST} values; take a larger step")
     return found

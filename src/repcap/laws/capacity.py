@@ -106,6 +106,10 @@ def capacity(
     """
     needed = _needed(vocab, tied)
     if vocab is not None and (d is None or eps is None):
+        if k is not None and not k >= 0:
+            raise DomainError(
+                f"k = {str(k)[:40]} is outside the domain: beside a vocabulary it counts features, 0 or more"
+            )
         k = needed + (k or 0)
     if sum(value is not None for value in (d, eps, k)) != 2:
         raise DomainError("give exactly two of d, eps and k (a vocabulary stands for a k)")

@@ -19,7 +19,7 @@ PARAMS: Params = MappingProxyType({"C": 0.45809143, "a": 1.0668005, "b": 1.44738
 
 def _epsilon(log_k: Array, d: Array, params: Params) -> Array:
     excess = np.maximum(params["a"] * log_k - np.log(d), 0.0)
-    return np.asarray(np.sqrt(params["C"] * excess ** params["b"] / d ** params["c"]))
+    return np.asarray(np.sqrt(params["C"]) * excess ** (params["b"] / 2.0) / d ** (params["c"] / 2.0))
 
 
 def _log_k(d: Array, eps: Array, params: Params) -> Array:
