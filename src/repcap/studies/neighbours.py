@@ -167,8 +167,7 @@ def neighbours(
     word_pairs: a CSV of kind, left, right, or True for the list shipped. overview: scan the whole vocabulary (None:
     when nothing else was asked for); tau: a primary token is nearest to more than so many others.
 
-    Cost: one pass for epsilon, one for all queries together, n^2 d operations for the overview. Memory: O(n) and 1 GiB
-    of unit rows at most.
+    Cost: a pass for epsilon, one for all queries, n^2 d operations for the overview. Memory: O(n), 1 GiB of unit rows.
 
     Raises
     ------
@@ -180,9 +179,8 @@ def neighbours(
     from repcap.sources import open_source
 
     check_z(z)
-    asked = bool(tokens or analogies or word_pairs)
     with open_source(source, matrix) as opened:
-        scanning = not asked if overview is None else overview
+        scanning = not (tokens or analogies or word_pairs) if overview is None else overview
         words = _words_of(tokens, analogies, expect)
         by_text = bool(word_pairs) or any(not word.startswith("#") for word in words)
         index = TokenIndex(opened) if by_text or opened.tokens is not None else None
