@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
 import threading
 import time
@@ -240,4 +241,36 @@ def test_a_disk_that_is_too_small(hub: HubServer, model: torch.Tensor, monkeypat
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(1, 1, 1000))
     with pytest.raises(SourceError, match=r"0 MB free.*REPCAP_CACHE"):
+        read()
+
+
+def test_a_cache_that_may_only_be_read_is_enough_when_it_is_full(
+    hub: HubServer, model: torch.Tensor, tmp_path: Path
+) -> None:
+    read()
+    (refs,) = (tmp_path / "repcap-cache").rglob("refs")
+    (refs / "main").unlink()
+    refs.rmdir()
+    refs.write_text("in the way")
+    hub.forget()
+    assert torch.equal(read(), model)
+    assert not hub.asked("store")
+
+
+def test_a_disk_that_is_full_says_which(hub: HubServer, model: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Path, body: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(RepcapError, match=r"cannot write the cache .*header: no space left .*; set REPCAP_CACHE"):
+        read()
+
+
+def test_the_other_cache_that_cannot_be_written(
+    hub: HubServer, model: torch.Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", "/dev/null/hub")
+    with pytest.raises(RemoteError, match=r"cannot use its own files .*: set HF_HOME"):
         read()

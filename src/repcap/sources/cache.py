@@ -28,6 +28,7 @@ from typing import BinaryIO
 from urllib.parse import quote
 
 from repcap.errors import InputError, RemoteError, SourceError
+from repcap.files import atomic_path
 from repcap.sources.journal import Journal, Span, Spans
 
 Write = Callable[[int, bytes], None]
@@ -75,14 +76,34 @@ def make_directory(path: Path) -> Path:
     InputError
         if the cache cannot be written.
     """
-    try:
+    with _explained(path):
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+    return path
+
+
+def write_bytes(path: Path, body: bytes) -> None:
+    """Write a small file of the cache, whole or not at all.
+
+    Raises
+    ------
+    InputError
+        if the cache cannot be written.
+    """
+    with _explained(path), atomic_path(path) as temporary:
+        temporary.write_bytes(body)
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """What the disk says, with the way out."""
+    try:
+        yield
+    except (OSError, InputError) as error:
+        cause = error.__cause__ if isinstance(error, InputError) else error
+        reason = (getattr(cause, "strerror", None) or str(cause)).lower()
         raise InputError(
             f"cannot write the cache {path}: {reason}; set REPCAP_CACHE to a directory that can be"
         ) from error
-    return path
 
 
 @contextlib.contextmanager
@@ -284,6 +305,6 @@ class TensorFile:
         free = shutil.disk_usage(self.path.parent).free
         if needed > free:
             raise SourceError(
-                f"{self.path.parent} has {free / 1e6:,.0f} MB free, {needed / 1e6:,.0f} MB are needed: "
+                f"{self.path.parent} has {free / 1e6:,.1f} MB free, {needed / 1e6:,.1f} MB are needed: "
                 "free some, or set REPCAP_CACHE to a larger disk"
             )

@@ -7,7 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from repcap.errors import MatrixNotFound, VectorsError
+from repcap.errors import MatrixNotFound
 from repcap.matrix import Matrix, Tokens
 
 if TYPE_CHECKING:

@@ -139,6 +139,11 @@ def _transport(error: BaseException, what: str) -> str:
         return f"{what}: the token has a character that no token has: check HF_TOKEN"
     if isinstance(error, ssl.SSLError) or (isinstance(error, FileNotFoundError) and error.filename is None):
         return f"{what}: certificates cannot be read ({_reason(error)}): check SSL_CERT_FILE"
+    if isinstance(error, OSError) and error.errno is not None and not isinstance(error, ConnectionError):
+        return (
+            f"{what}: huggingface_hub cannot use its own files ({_reason(error)}): set HF_HOME to a directory that can "
+            "be written, on a disk with room"
+        )
     if isinstance(error, ValueError) and "proxy" in str(error):
         return f"{what}: there is no such proxy ({_reason(error)}): check HTTPS_PROXY"
     if isinstance(error, ValueError):

@@ -13,20 +13,24 @@ import json
 import logging
 import re
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from repcap._version import __version__
-from repcap.errors import RemoteError, RepcapError
+from repcap.errors import InputError, RemoteError, RepcapError
 from repcap.matrix import ProgressFn
 from repcap.sources.beside import MAX_JSON
-from repcap.sources.cache import cache_dir, file_name, make_directory, taking_turns
+from repcap.sources.cache import cache_dir, file_name, make_directory, taking_turns, write_bytes
 from repcap.sources.hub_errors import RETRIED, explain, http_library
 from repcap.sources.patience import Deadline, TooLate, retry_after, timeout_seconds, within
 from repcap.sources.ranges import PATIENCE, RangeFile
-from repcap.sources.remote import RemoteFile, write_bytes
+from repcap.sources.remote import RemoteFile
+
+# An error that says the same follows.
+warnings.filterwarnings("ignore", message="Not enough free disk space", module="huggingface_hub")
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 T = TypeVar("T")
@@ -260,12 +264,13 @@ def _home(name: str) -> Path:
 
 def _remember(name: str, revision: str | None, commit: str, files: tuple[str, ...]) -> None:
     home = _home(name)
-    make_directory(home / commit)
-    make_directory(home / "refs")
     listing = home / commit / "files.json"
-    if not listing.exists():
-        write_bytes(listing, json.dumps(files).encode())
-    write_bytes(home / "refs" / file_name(revision or "main"), commit.encode())
+    with contextlib.suppress(InputError):  # a cache that may only be read can be full of what is needed
+        make_directory(home / commit)
+        make_directory(home / "refs")
+        if not listing.exists():
+            write_bytes(listing, json.dumps(files).encode())
+        write_bytes(home / "refs" / file_name(revision or "main"), commit.encode())
 
 
 def _known_commit(name: str, revision: str | None) -> str | None:

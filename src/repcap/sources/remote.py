@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from repcap.errors import SourceError
-from repcap.files import atomic_path
 from repcap.matrix import MatrixInfo, ProgressFn
-from repcap.sources.cache import Commit, Fetch, TensorFile, Write, file_name, make_directory, tensor_header
+from repcap.sources.cache import Commit, Fetch, TensorFile, Write, file_name, make_directory, tensor_header, write_bytes
 from repcap.sources.checkpoint import as_rows
 from repcap.sources.dtypes import ITEM_BYTES, SAFETENSORS, check_readable, from_bytes, to_real
 from repcap.sources.journal import Span as Bytes
@@ -246,12 +245,6 @@ def keep_header(folder: Path, body: bytes, size: int | None) -> None:
     make_directory(folder)
     write_bytes(folder / "header", body)
     write_bytes(folder / "about.json", json.dumps({"size": size, "crc": zlib.crc32(body)}).encode())
-
-
-def write_bytes(path: Path, body: bytes) -> None:
-    """Write a small file of the cache, whole or not at all."""
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(body)
 
 
 def _decode(raw: np.ndarray, dtype: str) -> Any:

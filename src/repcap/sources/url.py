@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import hashlib
 import shutil
@@ -11,12 +12,12 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from repcap._version import __version__
-from repcap.errors import RemoteError, SourceError
+from repcap.errors import InputError, RemoteError, SourceError
 from repcap.files import atomic_path
-from repcap.sources.cache import cache_dir, file_name, make_directory
+from repcap.sources.cache import cache_dir, file_name, make_directory, write_bytes
 from repcap.sources.checkpoint import Checkpoint
 from repcap.sources.ranges import RangeFile, RangesRefused, check_url, origin, version_of
-from repcap.sources.remote import RemoteFile, RemoteSafetensors, write_bytes
+from repcap.sources.remote import RemoteFile, RemoteSafetensors
 from repcap.sources.remote_checkpoint import Reading, RemoteCheckpoint
 
 SUFFIXES = (".safetensors", ".gguf")
@@ -68,8 +69,9 @@ def _version(ranges: RangeFile, home: Path, reading: Reading) -> str:
         version = f"once-{uuid.uuid4().hex[:12]}"
         atexit.register(shutil.rmtree, home / version, ignore_errors=True)
     else:
-        make_directory(home)
-        write_bytes(latest, version.encode())
+        with contextlib.suppress(InputError):  # it matters without a network only
+            make_directory(home)
+            write_bytes(latest, version.encode())
     return version
 
 
