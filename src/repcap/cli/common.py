@@ -10,6 +10,7 @@ import json
 import math
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -117,10 +118,22 @@ def require_plots() -> None:
 
 
 def new_table(title: str | None = None, *columns: str) -> Table:
-    """A table in the house style; columns that start with `>` are right-aligned."""
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column.removeprefix(">"), justify="right" if column.startswith(">") else "left")
+    """A table in the house style; columns that start with `>` are right-aligned; without names there is no heading.
+
+    The title may be wider than the table: rich would fold it to the width of that, so it is folded here, at 80.
+    """
+    names = [column.removeprefix(">") for column in columns]
+    folded = None if title is None else "\n".join(textwrap.fill(line, 80) for line in title.split("\n"))
+    table = Table(
+        title=None if folded is None else Text(folded, style="bold", no_wrap=True, overflow="ignore"),
+        title_justify="left",
+        header_style="bold",
+        box=None,
+        pad_edge=False,
+        show_header=not columns or any(names),
+    )
+    for name, column in zip(names, columns, strict=True):
+        table.add_column(name, justify="right" if column.startswith(">") else "left")
     return table
 
 
