@@ -107,7 +107,7 @@ def test_package_paths_stay_inside(location, package) -> None:
 @pytest.mark.parametrize(
     ("location", "message"),
     [
-        ("no_such_pack/w.npy", "x: no Python package 'no_such_pack' is installed: pip install no-such-pack"),
+        ("no_such_pack/w.npy", "x: no Python package 'no_such_pack' is installed: pip install --no-deps no-such-pack"),
         ("/w.npy", "x: '' is no name of a package; write pkg://module/file"),
         ("weightpack/q.npy", "x: package 'weightpack' has no file 'q.npy'; it ships w.npy"),
         (

