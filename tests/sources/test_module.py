@@ -132,6 +132,44 @@ def test_wrapped_modules() -> None:
     assert open_source(wrapped).info.name == "module.model.embed_tokens.weight"
 
 
+class Small(nn.Module):
+    """Token matrices of one shape, and a body."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.body, self.lm_head = nn.Embedding(V, D), nn.Linear(D, D), nn.Linear(D, V, bias=False)
+
+
+def test_integer_weights_are_codes() -> None:
+    model = Small()
+    codes = torch.randint(-127, 127, (V, D), dtype=torch.int8)
+    model.lm_head.weight = nn.Parameter(codes, requires_grad=False)
+    assert open_source(model).info.tied is False
+    with pytest.raises(SourceError, match=r"lm_head\.weight holds int8 codes of a quantiser: dequantise it first"):
+        open_source(model, "unembedding")
+    model.lm_head.register_buffer("weight_scale", torch.rand(V, 1) + 0.5)
+    with open_source(model, "unembedding") as matrix:  # what its scale makes numbers of
+        torch.testing.assert_close(matrix.read(0, V), codes.float() * model.lm_head.weight_scale)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("how", ["quantised", "packed", "weight norm"])
+def test_a_head_without_a_weight_of_its_own_is_not_taken_for_tied(how) -> None:
+    model = Small()
+    if how == "quantised":
+        model = torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8)
+    elif how == "packed":  # as bitsandbytes keeps 4 bits
+        codes = torch.randint(0, 255, (V * D // 2, 1), dtype=torch.uint8)
+        model.lm_head.weight = nn.Parameter(codes, requires_grad=False)
+    else:
+        nn.utils.parametrizations.weight_norm(model.lm_head)
+    info = open_source(model).info
+    assert (info.name, info.tied) == ("embed.weight", None)
+    assert info.evidence.startswith("the weight of lm_head is no parameter of its own (quantised, or computed")
+    with pytest.raises(MatrixNotFound, match="holds no unembedding: the weight of lm_head is no parameter of its own"):
+        open_source(model, "unembedding")
+
+
 def test_meta_device() -> None:
     with pytest.raises(SourceError, match="is on the meta device and has no values: load the weights first"):
         open_source(nn.Embedding(V, D, device="meta"))

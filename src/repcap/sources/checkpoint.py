@@ -50,6 +50,8 @@ class Checkpoint(ABC):
     """Commit on the Hub, or None."""
     complete: bool = True
     """False where this is known to be a part of a checkpoint: a missing tensor then proves nothing."""
+    missing: str = "only a part of the checkpoint is here"
+    """Why it is not complete."""
     remote: bool = False
     """True where reading costs network: values are then compared in samples only."""
     warnings: tuple[str, ...] = ()

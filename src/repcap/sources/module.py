@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from repcap.errors import MatrixNotFound
+from repcap.sources import names
 from repcap.sources.memory import TensorsCheckpoint
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
+
+
+HEADS = ("lm_head", "embed_out", "output_layer", "proj_out")
+"""Layers that are unembeddings wherever they stand; others of the table's names are parts of blocks, too."""
 
 
 class ModuleCheckpoint(TensorsCheckpoint):
@@ -26,6 +31,9 @@ class ModuleCheckpoint(TensorsCheckpoint):
         self._module = module
         if not named:
             raise MatrixNotFound(f"{self.spec} has no parameters: nothing to measure")
+        if (head := _hidden_head(module, named)) is not None:
+            self.complete = False
+            self.missing = f"the weight of {head} is no parameter of its own (quantised, or computed from others)"
         if any("_flat_param" in name for name in named):
             self.warnings = ("parameters are flattened by FSDP: gather them first (FSDP.summon_full_params)",)
 
@@ -40,6 +48,16 @@ class ModuleCheckpoint(TensorsCheckpoint):
         hits = [name for name, tensor in self._named.items() if tensor is weight]
         # A tied weight has two names; the accessor's own is the one that the other accessor does not explain.
         return hits[-1] if method == "get_output_embeddings" and hits else next(iter(hits), None)
+
+
+def _hidden_head(module: nn.Module, named: Mapping[str, torch.Tensor]) -> str | None:
+    """A layer with the name of an unembedding whose weight is not among the tensors: it must not pass for missing."""
+    seen = {names.plain(name) for name, tensor in named.items() if tensor.is_floating_point()}
+    for name in (str(name) for name, _ in module.named_modules()):
+        plain = names.plain(name)
+        if plain.rpartition(".")[2] in HEADS and plain not in seen:
+            return name
+    return None
 
 
 def _call(module: nn.Module, method: str) -> Any:

@@ -10,6 +10,7 @@ from repcap.errors import InputError, MatrixNotFound, SourceError, VectorsError
 from repcap.matrix import Matrix
 from repcap.sources import names
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
+from repcap.sources.dtypes import is_integer
 from repcap.sources.roles import ROLES, Roles, roles_of
 from repcap.sources.rows import turned
 from repcap.sources.scales import ScaledMatrix, apply_scales, refuse_packed
@@ -84,6 +85,11 @@ def open_as_rows(checkpoint: Checkpoint, name: str, columns: bool = False, stack
             "gather the parameter first (deepspeed.zero.GatheredParameters)"
         )
     opened = apply_scales(checkpoint, entry, checkpoint.open(name))
+    if checkpoint.format == "module" and is_integer(entry.dtype) and not isinstance(opened, ScaledMatrix):
+        raise SourceError(
+            f"{checkpoint.spec}: {name} holds {entry.dtype} codes of a quantiser: dequantise it first, or load the "
+            "model unquantised"
+        )
     return turned(opened) if columns else opened
 
 

@@ -84,7 +84,7 @@ def _config_words(said: bool | None) -> str:
 
 def _without_head(checkpoint: Checkpoint, said: bool | None) -> Tying:
     if not checkpoint.complete:
-        return Tying(said, f"only a part of the checkpoint is here; {_config_words(said)}")
+        return Tying(said, f"{checkpoint.missing}; {_config_words(said)}")
     evidence = "no unembedding in the source"
     if said is False:
         warning = f"the config says tie_word_embeddings = false, but there is {evidence}: taken as tied"
