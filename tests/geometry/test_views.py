@@ -59,3 +59,11 @@ def test_scaled_columns():
     assert torch.equal(view.take([3, 0]), (base * gain)[[3, 0]].double())
     with pytest.raises(VectorsError, match="gain of shape"):
         ScaledColumns(TensorMatrix(base), torch.ones(2))
+
+
+def test_stacked_takes_rows_by_number_in_any_order():
+    parts = [torch.randn(rows, 3) for rows in (4, 1, 6)]
+    stacked = Stacked([TensorMatrix(rows) for rows in parts])
+    wanted = [10, 0, 4, 4, 5, 3]
+    assert torch.equal(stacked.take(wanted), torch.cat(parts)[wanted])
+    assert stacked.take([]).shape == (0, 3)

@@ -197,7 +197,7 @@ def test_experts_are_taken_together_and_what_cannot_be_read_is_said():
     named["model.embed_tokens.weight"] = torch.randn(30, 6)
     named["model.layers.0.mlp.gate.weight"] = torch.randn(3, 6)
     named["model.layers.0.self_attn.q_proj.weight"] = torch.randn(7, 5)
-    named["model.layers.0.mlp.experts.gate_up_proj"] = torch.randn(2, 4, 6)
+    named["model.layers.0.mlp.experts.gate_up_proj"] = torch.randn(2, 4, 5)
     named["model.layers.0.mlp.down_proj.weight"] = torch.full((6, 9), float("nan"))
     from repcap.sources.memory import TensorsCheckpoint
 
@@ -209,7 +209,7 @@ def test_experts_are_taken_together_and_what_cannot_be_read_is_said():
     assert (down.count, down.spread, down.aligned) == (9, None, None)
     reasons = dict(found.skipped)
     assert "7 x 5" in reasons["model.layers.0.self_attn.q_proj.weight"]
-    assert "3 dimensions (2 x 4 x 6)" in reasons["model.layers.0.mlp.experts.gate_up_proj"]
+    assert "2 x 4 x 5" in reasons["model.layers.0.mlp.experts.gate_up_proj"]
     assert any("2 weights are left out" in note for note in found.notes)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,8 +37,9 @@ def command(
 ) -> None:
     """The weights that read from and write to the residual stream, layer by layer.
 
-    Rows of q, k, v, gate and up read from it, columns of o and down write to it: how near to orthogonal each set is,
-    how near to the token embeddings its vectors come, how long they are, and the gains of the norms.
+    Rows of q, k, v, gate and up read from it, columns of o and down write to it (experts and what stands in place of
+    attention, too): how near to orthogonal each set is, how near to the token embeddings its vectors come, how long
+    they are, and the gains of the norms.
     """
     from repcap.cli.ids import parse_ids
     from repcap.errors import InputError
@@ -45,6 +47,7 @@ def command(
 
     if show not in SHOWN:
         raise InputError(f"--show {show}: use {', '.join(SHOWN)}")
+    common.check_plot(plot)
     common.check_plot(plot)
     with common.progress("Blocks", "blocks") as on_progress:
         result = probes(
@@ -75,7 +78,8 @@ def _show(result: Probes, show: str) -> None:
     console = common.stdout()
     console.print(shorten(result.source, WIDTH), style="bold", markup=False)
     console.print(_by_part(result))
-    console.print(_by_layer(result, show))
+    for table in _by_layer(result, show):
+        console.print(table)
     console.print(prose(result.sentence))
     for note in result.notes:
         console.print(prose(f"Note: {note}."))
@@ -126,19 +130,30 @@ _TITLES = {
 }
 
 
-def _by_layer(result: Probes, show: str) -> RenderableType:
-    places = [place for place in ("attn in", "mlp in") if any(gain.place == place for gain in result.gains)]
-    table = common.new_table(
-        f"\n{_TITLES[show]}; mean gain of the norms",
-        ">block",
-        *(f">{name}" for name in result.names),
-        *(f">{place}" for place in places),
-    )
-    for layer in result.layers:
-        cells = [_cell(result.of(layer, name), show) for name in result.names]
-        means = {gain.place: f"{gain.mean:.3g}" for gain in result.gains if gain.layer == layer}
-        table.add_row(str(layer), *cells, *(means.get(place, "") for place in places))
-    return table
+def _by_layer(result: Probes, show: str) -> Iterator[RenderableType]:
+    """One row a block; as many tables below each other as it takes to stay within 80 columns."""
+    from repcap.cli.prose import WIDTH
+
+    columns = {name: [_cell(result.of(layer, name), show) for layer in result.layers] for name in result.names}
+    for place in ("attn in", "mlp in"):
+        means = {gain.layer: f"{gain.mean:.3g}" for gain in result.gains if gain.place == place}
+        if means.keys() & set(result.layers):
+            columns[place] = [means.get(layer, "") for layer in result.layers]
+    title, room = f"\n{_TITLES[show]}; mean gain of the norms", 0
+    tables: list[dict[str, list[str]]] = []
+    for name, cells in columns.items():
+        width = 2 + max(map(len, (name, *cells)))
+        if width > room:
+            tables.append({})
+            room = WIDTH - len("block")
+        room -= width
+        tables[-1][name] = cells
+    for chosen in tables:
+        table = common.new_table(title, ">block", *(f">{name}" for name in chosen))
+        for layer, *cells in zip(map(str, result.layers), *chosen.values(), strict=True):
+            table.add_row(layer, *cells)
+        yield table
+        title = "\n(more)"
 
 
 def _cell(part: Part | None, show: str) -> str:

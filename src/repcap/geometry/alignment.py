@@ -120,8 +120,7 @@ def _improve(
 
     for at in range(0, len(held), block):
         product = held[at : at + block] @ others.mT
-        low, high = product.aminmax(dim=1)
-        value = torch.maximum(high, -low)
+        value = torch.maximum(product.amax(1), -product.amin(1))  # torch's aminmax is 60 times slower than both
         better = (value > best[at : at + block]).nonzero()[:, 0]
         if len(better):
             # Where the maximum stands is looked up only in rows that it improves, which become rare soon.

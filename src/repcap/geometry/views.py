@@ -87,6 +87,19 @@ class Stacked(Matrix):
         self.bytes_read = sum(part.bytes_read for part in self._parts)
         return blocks[0] if len(blocks) == 1 else torch.cat([block.to(torch.float32) for block in blocks])
 
+    def take(self, indices: Sequence[int]) -> torch.Tensor:
+        import torch
+
+        wanted = np.asarray(indices, dtype=np.int64)
+        which = np.searchsorted(self._ends, wanted, side="right")
+        out = torch.empty((len(wanted), self.dim))
+        for number in np.unique(which).tolist():
+            part, here = self._parts[number], which == number
+            rows = part.take((wanted[here] - self._ends[number] + part.count).tolist())
+            out[torch.from_numpy(here)] = rows.to(torch.float32)
+        self.bytes_read = sum(part.bytes_read for part in self._parts)
+        return out
+
     def close(self) -> None:
         for part in self._parts:
             part.close()

@@ -11,11 +11,12 @@ from typing import Literal
 
 from repcap.sources import names
 
-Layout = Literal["whole", "concat", "heads", "groups"]
+Layout = Literal["whole", "concat", "heads", "groups", "quarters", "pairs"]
 """How the rows of a fused weight are shared out.
 
 whole: not fused. concat: one part after the other (q then k then v, gate then up). heads: head by head, each q, k, v.
-groups: key-value group by group, each its queries, then k, then v.
+groups: key-value group by group, each its queries, then k, then v. quarters: four times q then v then k (codegen).
+pairs: gate, up, gate, up ...
 """
 
 
@@ -30,12 +31,17 @@ class Weight:
 
 
 Q, K, V, O, GATE, UP, DOWN = "q", "k", "v", "o", "gate", "up", "down"
-ROUTER, KV, FUSED = "router", "kv", "qkv"
-PARTS = (Q, K, V, KV, FUSED, O, GATE, UP, DOWN, ROUTER)
+ROUTER, KV, FUSED, O_GATE, MIX_IN, MIX_OUT = "router", "kv", "qkv", "o_gate", "mix_in", "mix_out"
+PARTS = (Q, K, V, KV, FUSED, O_GATE, O, MIX_IN, MIX_OUT, GATE, UP, DOWN, ROUTER)
 """In the order of a block: what reads for attention, what it writes, the same of the feed-forward part.
 
 kv: keys and values before they are told apart (deepseek); qkv: a fused weight whose layout the source does not say.
+o_gate: the gate on what attention gives out. mix_in, mix_out: what stands in place of attention (state-space layers,
+linear attention, convolutions); router: which experts a state goes to.
 """
+WRITES = (O, MIX_OUT, DOWN)
+BEFORE_ATTENTION = (Q, K, V, KV, FUSED, O_GATE, MIX_IN)
+"""Parts that read what the norm before attention makes of the stream."""
 QKV = (Q, K, V)
 
 WEIGHTS: tuple[Weight, ...] = (
@@ -74,17 +80,25 @@ WEIGHTS: tuple[Weight, ...] = (
     Weight("attn.out_proj", (O,), writes=True),
     Weight("mlp.fc_in", (UP,)),
     Weight("mlp.fc_out", (DOWN,), writes=True),
-    # gpt-neox, bloom, falcon, chatglm
+    Weight("attn.qkv_proj", QKV, layout="quarters"),  # codegen
+    # gpt-neox, bloom, falcon, chatglm, persimmon
+    Weight("self_attn.query_key_value", QKV, layout="heads"),
     Weight("attention.query_key_value", QKV, layout="heads"),
     Weight("attention.dense", (O,), writes=True),
     Weight("self_attention.query_key_value", QKV, layout="heads"),
     Weight("self_attention.dense", (O,), writes=True),
     Weight("mlp.dense_h_to_4h", (UP,)),
     Weight("mlp.dense_4h_to_h", (DOWN,), writes=True),
-    # mpt
+    # mpt, dbrx
     Weight("attn.Wqkv", QKV, layout="concat"),
     Weight("ffn.up_proj", (UP,)),
     Weight("ffn.down_proj", (DOWN,), writes=True),
+    Weight("norm_attn_norm.attn.Wqkv", QKV, layout="concat"),
+    Weight("norm_attn_norm.attn.out_proj", (O,), writes=True),
+    Weight("ffn.router.layer", (ROUTER,)),
+    Weight("ffn.experts.mlp.w1", (GATE,)),
+    Weight("ffn.experts.mlp.v1", (UP,)),
+    Weight("ffn.experts.mlp.w2", (DOWN,), writes=True),
     # internlm2
     Weight("attention.wqkv", QKV, layout="groups"),
     # Meta and Mistral consolidated
@@ -95,28 +109,72 @@ WEIGHTS: tuple[Weight, ...] = (
     Weight("feed_forward.w1", (GATE,)),
     Weight("feed_forward.w3", (UP,)),
     Weight("feed_forward.w2", (DOWN,), writes=True),
+    # llama-4, jamba, bamba, falcon-h1
+    Weight("feed_forward.gate_proj", (GATE,)),
+    Weight("feed_forward.up_proj", (UP,)),
+    Weight("feed_forward.down_proj", (DOWN,), writes=True),
     # mixtures of experts: the rows of all experts of a block are taken together
     Weight("block_sparse_moe.gate", (ROUTER,)),
     Weight("block_sparse_moe.experts.#.w1", (GATE,)),
     Weight("block_sparse_moe.experts.#.w3", (UP,)),
     Weight("block_sparse_moe.experts.#.w2", (DOWN,), writes=True),
     Weight("mlp.gate", (ROUTER,)),
-    Weight("mlp.experts.#.gate_proj", (GATE,)),
-    Weight("mlp.experts.#.up_proj", (UP,)),
-    Weight("mlp.experts.#.down_proj", (DOWN,), writes=True),
-    Weight("mlp.shared_experts.gate_proj", (GATE,)),
-    Weight("mlp.shared_experts.up_proj", (UP,)),
-    Weight("mlp.shared_experts.down_proj", (DOWN,), writes=True),
-    Weight("mlp.shared_expert.gate_proj", (GATE,)),
-    Weight("mlp.shared_expert.up_proj", (UP,)),
-    Weight("mlp.shared_expert.down_proj", (DOWN,), writes=True),
-    # all experts of a block in one tensor of three dimensions: named, so that it can be said that they are left out
+    Weight("mlp.router", (ROUTER,)),
+    Weight("mlp.shared_expert_gate", (ROUTER,)),
+    Weight("feed_forward.router", (ROUTER,)),
+    Weight("block_sparse_moe.router", (ROUTER,)),
+    Weight("block_sparse_moe.router.layer", (ROUTER,)),
+    *(
+        weight
+        for where in (
+            *("mlp.experts.#", "mlp.shared_experts", "mlp.shared_expert"),
+            *("feed_forward.experts.#", "feed_forward.shared_expert"),
+        )
+        for weight in (
+            Weight(f"{where}.gate_proj", (GATE,)),
+            Weight(f"{where}.up_proj", (UP,)),
+            Weight(f"{where}.down_proj", (DOWN,), writes=True),
+        )
+    ),
+    Weight("shared_mlp.input_linear", (GATE, UP), layout="concat"),
+    Weight("shared_mlp.output_linear", (DOWN,), writes=True),
+    # all experts of a block in one tensor of three dimensions
     Weight("mlp.experts.gate_up_proj", (GATE, UP), layout="concat"),
     Weight("mlp.experts.down_proj", (DOWN,), writes=True),
+    Weight("feed_forward.experts.gate_up_proj", (GATE, UP), layout="concat"),
+    Weight("feed_forward.experts.down_proj", (DOWN,), writes=True),
+    Weight("block_sparse_moe.experts.gate_up_proj", (GATE, UP), layout="concat"),
+    Weight("block_sparse_moe.experts.down_proj", (DOWN,), writes=True),
+    Weight("block_sparse_moe.input_linear", (GATE, UP), layout="concat"),
+    Weight("block_sparse_moe.output_linear", (DOWN,), writes=True),
     Weight("ffn_gate_exps", (GATE,)),
     Weight("ffn_up_exps", (UP,)),
     Weight("ffn_gate_up_exps", (GATE, UP), layout="concat"),
     Weight("ffn_down_exps", (DOWN,), writes=True),
+    # gates on attention's output, and what stands in place of attention: mamba, linear attention, convolutions
+    Weight("self_attn.gate_proj", (O_GATE,)),
+    Weight("self_attn.output_gate", (O_GATE,)),
+    Weight("attn_gate", (O_GATE,)),
+    *(
+        weight
+        for where in ("mixer", "mamba", "conv", "shortconv")
+        for weight in (Weight(f"{where}.in_proj", (MIX_IN,)), Weight(f"{where}.out_proj", (MIX_OUT,), writes=True))
+    ),
+    *(Weight(f"linear_attn.in_proj_{name}", (MIX_IN,)) for name in ("qkvz", "ba", "qkv", "z", "a", "b")),
+    Weight("linear_attn.out_proj", (MIX_OUT,), writes=True),
+    *(Weight(f"ssm_{name}", (MIX_IN,)) for name in ("in", "ba", "alpha", "beta")),
+    Weight("ssm_out", (MIX_OUT,), writes=True),
+    # recurrentgemma
+    Weight("temporal_block.linear_x", (MIX_IN,)),
+    Weight("temporal_block.linear_y", (MIX_IN,)),
+    Weight("temporal_block.linear_out", (MIX_OUT,), writes=True),
+    Weight("temporal_block.q_proj", (Q,)),
+    Weight("temporal_block.k_proj", (K,)),
+    Weight("temporal_block.v_proj", (V,)),
+    Weight("temporal_block.o_proj", (O,), writes=True),
+    Weight("mlp_block.gate_proj", (GATE,)),
+    Weight("mlp_block.up_proj", (UP,)),
+    Weight("mlp_block.down_proj", (DOWN,), writes=True),
     # deepseek: what is read is compressed first
     Weight("self_attn.q_a_proj", (Q,)),
     Weight("self_attn.kv_a_proj_with_mqa", (KV,)),
@@ -132,6 +190,7 @@ WEIGHTS: tuple[Weight, ...] = (
     Weight("ffn_up", (UP,)),
     Weight("ffn_down", (DOWN,), writes=True),
     Weight("ffn_gate_inp", (ROUTER,)),
+    Weight("ffn_gate_inp_shexp", (ROUTER,)),
     Weight("ffn_gate_shexp", (GATE,)),
     Weight("ffn_up_shexp", (UP,)),
     Weight("ffn_down_shexp", (DOWN,), writes=True),
@@ -155,14 +214,41 @@ NORMS: dict[str, str] = {
     "norm_2": MLP_IN,
     "attention_norm": ATTN_IN,
     "ffn_norm": MLP_IN,
+    "attention_layernorm": ATTN_IN,
+    "feedforward_layernorm": MLP_IN,
+    "post_self_attn_layernorm": ATTN_OUT,
+    "post_mlp_layernorm": MLP_OUT,
+    "pre_mlp_layernorm": MLP_IN,
+    "pre_ff_layernorm": MLP_IN,
+    "operator_norm": ATTN_IN,
+    "temporal_pre_norm": ATTN_IN,
+    "channel_pre_norm": MLP_IN,
+    "norm": ATTN_IN,
+    "norm_attn_norm.norm_1": ATTN_IN,
+    "norm_attn_norm.norm_2": MLP_IN,
     "attn_norm": ATTN_IN,
+    "attn_norm_2": ATTN_IN,
     "post_attention_norm": ATTN_OUT,
     "post_ffw_norm": MLP_OUT,
 }
 """Norm of a block -> where it stands: before or after attention, before or after the feed-forward part.
 
-`post_attention_layernorm` stands after attention where the block has a norm of its own before or after the
-feed-forward part (gemma 2 and 3, olmo 2).
+`AFTER_WITH` names those that stand elsewhere in some blocks.
+"""
+
+AFTER_WITH: dict[str, tuple[str, tuple[str, ...], bool]] = {
+    "post_attention_layernorm": (
+        ATTN_OUT,
+        ("pre_feedforward_layernorm", "post_feedforward_layernorm", "pre_mlp_layernorm"),
+        True,
+    ),
+    "post_attention_norm": (MLP_IN, ("ffn_norm", "post_ffw_norm"), False),
+    "attn_norm": (MLP_IN, ("attn_norm_2",), True),
+}
+"""Norm -> (other place, names, whether it stands there if the block has one of these or if it has none).
+
+gemma 2 and 3, olmo 2 and afmoe have norms of their own around the feed-forward part; GGUF files of qwen3-next and
+gpt-oss call the norm before it `post_attention_norm`; those of falcon 40b call the norm before attention `attn_norm_2`.
 """
 
 FINAL_NORMS = (
@@ -175,9 +261,15 @@ FINAL_NORMS = (
     "norm_f",
     "gpt_neox.final_layer_norm",
     "final_layer_norm",
-    "model.final_layernorm",
     "model.decoder.final_layer_norm",
     "decoder.final_layer_norm",
+    "model.layer_norm",
+    "biogpt.layer_norm",
+    "layer_norm",
+    "backbone.norm_f",
+    "model.embedding_norm",
+    "model.final_layernorm",
+    "model.final_norm",
     "transformer.encoder.final_layernorm",
     "language_model.model.norm",
     "model.language_model.norm",
@@ -186,20 +278,27 @@ FINAL_NORMS = (
 ONE_PLUS = frozenset(
     {"gemma", "gemma2", "gemma3", "gemma3_text", "recurrent_gemma", "vaultgemma"}
     | {"qwen3_next", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text"}
+    | {"nemotron", "step3p5", "step3p7", "minimax_m3_vl", "minimax_m3_vl_text"}
 )
 """model_type of configurations whose norms multiply by 1 + the stored gain (GGUF files have the 1 added already)."""
 
-CONFIGURED: tuple[tuple[str, str | None, Layout], ...] = (
-    ("falcon", "new_decoder_architecture", "groups"),
-    ("falcon", "multi_query", "concat"),
-    ("chatglm", None, "concat"),
+CONFIGURED: tuple[tuple[str, str | None, bool, Layout], ...] = (
+    ("falcon", "new_decoder_architecture", True, "groups"),
+    ("falcon", "multi_query", True, "concat"),
+    ("chatglm", None, True, "concat"),
+    ("gpt_bigcode", "multi_query", False, "heads"),
+    ("gpt_oss", None, True, "pairs"),
 )
-"""(model_type, key of the configuration that must be true, layout) of `query_key_value` where it is not head by head;
-the first that holds decides.
+"""(model_type, key of the configuration, its value, layout) of fused weights that differ from the table above; the
+first that holds decides. Not in GGUF files, whose converters bring all into one order.
 """
 
+GATED_QUERIES = ("qwen3_next", "qwen3_5", "qwen3next", "qwen35")
+"""Beginnings of model_type where `q` holds, head by head, the queries and then as many rows of the output's gate."""
+
 _BLOCK = re.compile(r"^(?P<prefix>(?:.*?\.)?)(?:layers|h|blocks|blk)\.(?P<layer>\d+)\.(?P<inner>.+)$")
-_NOT_TEXT = re.compile(r"vision|visual|image|audio|encoder\.block|speech")
+NOT_TEXT = re.compile(r"vision|visual|image|audio|encoder\.block|speech")
+"""Parts of a multimodal model that read no text, by their names."""
 _PATTERNS = {weight: re.compile(re.escape(weight.name).replace(r"\#", r"\d+")) for weight in WEIGHTS}
 
 
@@ -210,7 +309,7 @@ def in_block(name: str) -> tuple[int, str] | None:
     ((3, 'mlp.up_proj'), (0, 'attn_q'), None)
     """
     found = _BLOCK.match(names.plain(name))
-    if found is None or _NOT_TEXT.search(found["prefix"]):
+    if found is None or NOT_TEXT.search(found["prefix"]):
         return None
     return int(found["layer"]), found["inner"]
 

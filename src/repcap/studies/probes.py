@@ -11,7 +11,7 @@ import numpy as np
 
 from repcap.errors import InputError, RepcapError
 from repcap.matrix import Matrix, ProgressFn
-from repcap.studies.probe_names import ATTN_IN, DOWN, FUSED, KV, MLP_IN, PARTS, QKV, O
+from repcap.studies.probe_names import ATTN_IN, BEFORE_ATTENTION, MLP_IN, PARTS, WRITES
 from repcap.studies.probe_result import Aligned, GainScale, Part, Probes
 from repcap.studies.probe_weights import Found, Gain, Piece, find_weights, open_part
 
@@ -206,7 +206,7 @@ class _Walk:
         from repcap.geometry.views import ScaledColumns
 
         matrix = open_part(self._checkpoint, pieces)
-        gain = self._gains.get((layer, ATTN_IN if name in (*QKV, KV, FUSED) else MLP_IN))
+        gain = self._gains.get((layer, ATTN_IN if name in BEFORE_ATTENTION else MLP_IN))
         if gain is None and self._options.fold and not _writes(name):
             gain = self._gains.get((layer, ATTN_IN))  # parallel blocks have one norm for both
         if not self._options.fold or _writes(name) or gain is None:
@@ -275,4 +275,4 @@ class _Walk:
 
 
 def _writes(name: str) -> bool:
-    return name in (O, DOWN)
+    return name in WRITES
