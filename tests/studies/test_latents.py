@@ -254,8 +254,7 @@ def test_encoder_decoder_is_refused():
 
 
 def test_the_shipped_text():
-    passage, name = study._text(None)
-    assert name == "alice.txt"
+    (passage,) = study.read_pieces()
     assert passage.startswith("Alice was beginning")
     assert 6000 < len(passage) < 20000
 
@@ -274,10 +273,103 @@ def test_demo_model_reads_the_shipped_text(repcap):
     from repcap.studies.latent_model import encode, load
 
     loaded = load(SMOLLM2)
-    front, ids = encode(loaded.tokenizer, study._text(None)[0])
+    front, ids = encode(loaded.tokenizer, study.read_pieces())
     assert front == []
+    ids = ids.tolist()
     kept = [token for at in range(0, 300, 256) for token in ids[at : min(at + 256, 300)][1:]]
     with open_source(SMOLLM2) as opened:
         rows = opened.take(kept)
     assert record["layers"][0]["raw"]["epsilon"] == pytest.approx(epsilon(rows), abs=1e-4)
     assert json.dumps(record)
+
+
+def test_long_texts_come_in_pieces_that_end_with_a_line_or_a_word(tmp_path, monkeypatch):
+    monkeypatch.setattr(study, "PIECE", 10)
+    for text, expected in (
+        ("one two three\nfour five\nsix", ["one two", " three\n", "four five\nsix"]),
+        ("x" * 25, ["x" * 10, "x" * 10, "x" * 5]),
+        ("\ufeffmarked", ["marked"]),
+        ("", [""]),
+    ):
+        (tmp_path / "t.txt").write_text(text, encoding="utf-8")
+        found = list(study.read_pieces(tmp_path / "t.txt"))
+        assert found == expected
+        assert "".join(found) == text.removeprefix("\ufeff")
+
+
+def test_pieces_give_the_ids_of_the_whole_and_no_more_than_asked_for(folder, monkeypatch, tmp_path):
+    from repcap.studies.latent_model import encode
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    (tmp_path / "t.txt").write_text("the cat sat on\nmat and saw one dog\n" * 20)
+    whole = tokenizer((tmp_path / "t.txt").read_text())["input_ids"]
+    monkeypatch.setattr(study, "PIECE", 50)
+    front, ids = encode(tokenizer, study.read_pieces(tmp_path / "t.txt"))
+    assert front + ids.tolist() == whole
+    pieces = study.read_pieces(tmp_path / "t.txt")
+    assert encode(tokenizer, pieces, 7)[1].tolist() == whole[1:8]
+    assert next(pieces, None) is not None  # most of the text was never read
+
+
+def test_the_text_part_of_a_multimodal_model_is_read_though_the_eye_has_as_many_blocks():
+    text = {**config().to_dict(), "num_hidden_layers": 2}
+    eye = {
+        "hidden_size": 8,
+        "intermediate_size": 8,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "image_size": 28,
+        "patch_size": 14,
+    }
+    torch.manual_seed(0)
+    both = transformers.LlavaForConditionalGeneration(
+        transformers.LlavaConfig(
+            text_config=transformers.LlamaConfig(**text), vision_config=transformers.CLIPVisionConfig(**eye)
+        )
+    ).eval()
+    ids = torch.randint(0, 40, (30,), generator=torch.Generator().manual_seed(1)).tolist()
+    found = latents(both, ids=ids, window=30, device="cpu")
+    raw, _ = states(both.model.language_model, [ids])
+    for layer in found.layers:
+        assert layer.raw.spread.epsilon == pytest.approx(epsilon(raw[0][layer.layer, 1:]), abs=1e-5)
+
+
+def test_states_that_are_not_as_wide_as_the_embedding_and_models_that_fail(model):
+    narrow = transformers.OPTModel(
+        transformers.OPTConfig(
+            vocab_size=40,
+            hidden_size=16,
+            ffn_dim=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            word_embed_proj_dim=8,
+            max_position_embeddings=32,
+        )
+    )
+    with pytest.raises(SourceError, match="states at layer 0 are 12 x 16"):
+        latents(narrow, ids=list(range(12)), device="cpu")
+
+    def fail(*_args, **_kwargs):
+        raise RuntimeError("out of\nmemory")
+
+    model.norm.forward = fail
+    with pytest.raises(SourceError, match="LlamaModel fails on 12 token ids: out of memory"):
+        latents(model, ids=list(range(12)), device="cpu")
+    assert all(not m._forward_hooks and not m._forward_pre_hooks for m in model.modules())
+
+
+def test_a_directory_without_a_tokenizer(model, tmp_path, repcap):
+    model.save_pretrained(tmp_path / "bare")
+    done = repcap("latents", tmp_path / "bare")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "has no tokenizer" in done.err
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_is_near(folder, tmp_path, dtype):
+    (tmp_path / "t.txt").write_text(" ".join(WORDS * 4))
+    half = latents(folder, tmp_path / "t.txt", window=20, dtype=dtype, device="cpu")
+    full = latents(folder, tmp_path / "t.txt", window=20, device="cpu")
+    for a, b in zip(half.layers, full.layers, strict=True):
+        assert a.raw.spread.epsilon == pytest.approx(b.raw.spread.epsilon, abs=5e-3)
+        assert a.normed.spread.epsilon == pytest.approx(b.normed.spread.epsilon, abs=5e-3)

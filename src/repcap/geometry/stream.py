@@ -28,9 +28,9 @@ class StreamMoments:
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
-        self._builder: _Builder | None = _Builder(dim)
+        self._builder: FedBuilder | None = FedBuilder(dim)
         self._moments: Moments | None = None
-        self._centred: _Builder | None = None
+        self._centred: FedBuilder | None = None
         self._total = torch.zeros(dim, dtype=torch.float64)
         self._inner: list[tuple[int, float, float]] = []
         self._outer: list[tuple[float, float]] = []
@@ -61,7 +61,7 @@ class StreamMoments:
         """Second pass: the same blocks in the same order. O(m d^2)."""
         moments = self.moments
         if self._centred is None:
-            self._centred = _Builder(self.dim)
+            self._centred = FedBuilder(self.dim)
         found = Normaliser(torch.float64)(block, torch.arange(len(block)))
         units = found.units
         a, b = float((units @ moments.s).sum()), float(((units @ moments.G) * units).sum())
@@ -105,8 +105,8 @@ class StreamMoments:
         return block_jackknife(found.mean + z * found.std, without, sizes)
 
 
-class _Builder:
-    """A MomentsBuilder that is fed 512 rows or more at a time: every call of it goes over the whole of G."""
+class FedBuilder:
+    """A MomentsBuilder in float64, on the cpu, fed 512 rows or more at a time: every call of it goes over all of G."""
 
     FEED = 512
 

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from repcap.errors import InputError, MissingExtraError, SourceError
+import numpy as np
+
+from repcap.errors import InputError, MissingExtraError, RepcapError, SourceError
 from repcap.numerics import resolve_device
 from repcap.sources.hub_environment import check_environment
+from repcap.studies.probe_names import NOT_TEXT
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
 RAW, NORMED = "raw", "normed"
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "vocab.json",
+    "vocab.txt",
+    "spiece.model",
+)
 
 OnState = Callable[[int, str, "torch.Tensor"], None]
 """Called with (layer, `raw` or `normed`, states (tokens, d)). Layer 0 is what enters the first block."""
@@ -87,6 +98,11 @@ def _place(source: str) -> tuple[str, dict[str, Any]]:
 def _from_pretrained(source: Any, auto: str, place: str, **options: Any) -> Any:
     import transformers
 
+    here = Path(place)
+    if auto == "AutoTokenizer" and "gguf_file" not in options and here.is_dir():
+        here = here / options.get("subfolder", "")
+        if not any((here / name).exists() for name in TOKENIZER_FILES):
+            raise SourceError(f"{source} has no tokenizer (tokenizer.json): save the model's tokenizer beside it")
     try:
         return getattr(transformers, auto).from_pretrained(place, local_files_only=True, **options)
     except Exception as error:  # transformers raises whatever its parts raise
@@ -120,14 +136,21 @@ class _Nowhere:
         pass
 
 
-def encode(tokenizer: Any, text: str) -> tuple[list[int], list[int]]:
-    """(ids to put in front of every window, ids of the text): a beginning-of-sequence id goes to the front."""
-    with _silent():  # the text may be longer than the model's context: it is cut into windows
-        ids = [int(i) for i in tokenizer(text)["input_ids"]]
+def encode(tokenizer: Any, pieces: Iterable[str], most: int | None = None) -> tuple[list[int], np.ndarray]:
+    """(ids to put in front of every window, ids of the text, int64): the tokenizer's beginning of a sequence, if any.
+
+    No more pieces are read than it takes for `most` ids. Memory: 8 bytes an id, and one piece.
+    """
     bos = getattr(tokenizer, "bos_token_id", None)
-    if ids and bos is not None and ids[0] == bos:
-        return ids[:1], ids[1:]
-    return [], ids
+    found, count = [np.empty(0, dtype=np.int64)], 0
+    with _silent():  # the text may be longer than the model's context: it is cut into windows
+        front = [int(i) for i in tokenizer("")["input_ids"]][:1]
+        for piece in pieces:
+            found.append(np.asarray(tokenizer(piece, add_special_tokens=False)["input_ids"], dtype=np.int64))
+            count += len(found[-1])
+            if most is not None and count >= most:
+                break
+    return (front if bos is not None and front == [bos] else []), np.concatenate(found)[:most]
 
 
 def max_window(model: nn.Module) -> int | None:
@@ -186,14 +209,26 @@ class Taps:
         self._handles.clear()
         self._model.train(self._training)
 
-    def run(self, ids: Sequence[int], layers: Sequence[int]) -> None:
-        """One window of token ids through the model; states of `layers` go to `on_state`."""
+    def run(self, ids: np.ndarray, layers: Sequence[int]) -> None:
+        """One window of token ids, (tokens,) int64, through the model; states of `layers` go to `on_state`.
+
+        Raises
+        ------
+        SourceError
+            if the model fails on it (out of memory, ids that it does not take alone, ...).
+        """
         import torch
 
         self._wanted, self._normed, self._current = frozenset(layers), set(), (-1, None)
         device = next(self._model.parameters()).device
-        with torch.no_grad():  # not inference_mode: its tensors could not be added up later
-            self._model(input_ids=torch.tensor([list(ids)], device=device), use_cache=False)
+        try:
+            with torch.no_grad():  # not inference_mode: its tensors could not be added up later
+                self._model(input_ids=torch.from_numpy(ids)[None].to(device), use_cache=False)
+        except RepcapError:
+            raise
+        except Exception as error:  # a model raises whatever its parts raise
+            reason = " ".join(str(error).split())[:300] or type(error).__name__
+            raise SourceError(f"{type(self._model).__name__} fails on {len(ids)} token ids: {reason}") from error
         self._current = (-1, None)
 
     def _entering(self, layer: int) -> Callable[..., None]:
@@ -203,7 +238,7 @@ class Taps:
         return hook
 
     def _leaving(self, _module: Any, _args: Any, output: Any) -> None:
-        self._state(len(self.blocks), output[0] if isinstance(output, tuple) else output)
+        self._state(len(self.blocks), output[0] if isinstance(output, (tuple, list)) else output)
 
     def _norm(self, _module: Any, args: tuple[Any, ...], output: Any) -> None:
         layer, state = self._current
@@ -224,7 +259,7 @@ def is_norm(module: nn.Module) -> bool:
 
 
 def find_blocks(model: nn.Module) -> Sequence[nn.Module]:
-    """The transformer blocks of a model: its first ModuleList as long as the configuration's number of layers."""
+    """The blocks of a model's text part: its first ModuleList as long as the configuration's number of layers."""
     from torch.nn import ModuleList
 
     config = _text_config(model)
@@ -233,7 +268,11 @@ def find_blocks(model: nn.Module) -> Sequence[nn.Module]:
     count = getattr(config, "num_hidden_layers", None)
     if not isinstance(count, int):
         raise SourceError(f"{type(model).__name__} does not say num_hidden_layers: no transformers model of a decoder")
-    lists = [module for module in model.modules() if isinstance(module, ModuleList) and len(module) == count]
+    lists = [
+        module
+        for name, module in model.named_modules()
+        if isinstance(module, ModuleList) and len(module) == count and not NOT_TEXT.search(name)
+    ]
     if not lists:
         raise SourceError(f"{type(model).__name__} has no list of {count} blocks, as its configuration says")
     return list(lists[0])

@@ -6,12 +6,13 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
+from repcap.errors import SourceError
 from repcap.geometry.epsilon import Spread
-from repcap.geometry.moments import Moments, MomentsBuilder
 from repcap.geometry.rows import Normaliser
-from repcap.geometry.stream import StreamMoments
+from repcap.geometry.stream import FedBuilder, StreamMoments
 from repcap.matrix import ProgressFn
 from repcap.studies.latent_model import NORMED, RAW, Taps
 from repcap.studies.latents import LatentOptions, StateSpread
@@ -32,7 +33,7 @@ class LayerStates:
 
 def read_layers(
     model: nn.Module,
-    windows: Sequence[Sequence[int]],
+    windows: Sequence[np.ndarray],
     layers: Sequence[int],
     dim: int,
     options: LatentOptions,
@@ -40,9 +41,10 @@ def read_layers(
 ) -> tuple[dict[int, LayerStates], int]:
     """States of `layers` over all windows, and the number of jackknife blocks.
 
-    Two passes for each group of layers whose sums fit into `options.memory`: 32 d^2 bytes a layer.
+    Two passes for each group of layers whose sums fit into `options.memory`: for raw and normed states two sums of
+    8 d^2 bytes at a time, and a quarter more for products.
     """
-    size = max(1, options.memory // (32 * dim * dim))
+    size = max(1, options.memory // (40 * dim * dim))
     groups = [list(layers[at : at + size]) for at in range(0, len(layers), size)]
     tokens = sum(map(len, windows))
     pieces = max(1, round(options.blocks * len(windows[0]) / tokens))
@@ -56,6 +58,7 @@ def read_layers(
                 reader.again = again
                 for window in windows:
                     taps.run(window, group)
+                    reader.check(group)
                     clock.tick(len(window))
         blocks = reader.views[group[0], RAW].blocks
         found |= {layer: reader.result(layer, options.z) for layer in group}
@@ -80,14 +83,15 @@ class _View:
         self.blocks = 0
         self.norms: list[torch.Tensor] = []
         self.first_norms: list[float] = []
-        self._first: list[torch.Tensor] = []
-        self._folded: MomentsBuilder | None = None
         self._dim = dim
+        self._first: FedBuilder | None = FedBuilder(dim)
         self._with_first: tuple[int, float, float] | None = None
 
     def add(self, states: torch.Tensor, pieces: int) -> None:
         """First pass: one window, (tokens, d)."""
-        self._add_first(states[:1])
+        assert self._first is not None
+        self._first.add(Normaliser(torch.float64)(states[:1], torch.arange(1)).units)
+        self.first_norms.append(float(torch.linalg.vector_norm(states[0].double())))
         self.norms.append(torch.linalg.vector_norm(states[1:].double(), dim=1))
         for piece in _split(states[1:], pieces):
             self.rest.add(piece)
@@ -95,31 +99,11 @@ class _View:
 
     def add_again(self, states: torch.Tensor, pieces: int) -> None:
         """Second pass: the same window."""
-        if self._with_first is None:
-            both = self.rest.moments + self._first_moments()
+        if self._first is not None:
+            both, self._first = self.rest.moments + self._first.result(), None
             self._with_first = (both.count, both.mean, both.std)
         for piece in _split(states[1:], pieces):
             self.rest.add_again(piece)
-
-    def _add_first(self, state: torch.Tensor) -> None:
-        found = Normaliser(torch.float64)(state, torch.arange(1))
-        self.first_norms.append(float(torch.linalg.vector_norm(state.double())))
-        self._first.append(found.units)
-        if len(self._first) > self._dim:  # a long text: no more rows than the sums would take
-            self._fold()
-
-    def _fold(self) -> None:
-        if self._folded is None:
-            self._folded = MomentsBuilder(self._dim, torch.device("cpu"), torch.float64)
-        self._folded.add(torch.cat(self._first))
-        self._first = []
-
-    def _first_moments(self) -> Moments:
-        if self._first:
-            self._fold()
-        assert self._folded is not None
-        found, self._folded = self._folded.result(), None
-        return found
 
     def result(self, z: float) -> StateSpread:
         assert self._with_first is not None
@@ -146,8 +130,21 @@ class _Reader:
         self.again = False
 
     def take(self, layer: int, view: str, states: torch.Tensor) -> None:
-        found = self.views.setdefault((layer, view), _View(self._dim))
+        if states.dim() != 2 or states.shape[1] != self._dim:
+            shape = " x ".join(map(str, states.shape))
+            raise SourceError(
+                f"the states at layer {layer} are {shape}, not one vector a token as wide as the embedding"
+            )
+        if (layer, view) not in self.views:
+            self.views[layer, view] = _View(self._dim)
+        found = self.views[layer, view]
         (found.add_again if self.again else found.add)(states, self._pieces)
+
+    def check(self, layers: Sequence[int]) -> None:
+        """After a window: SourceError if a layer gave no states."""
+        silent = next((layer for layer in layers if (layer, RAW) not in self.views), None)
+        if silent is not None:
+            raise SourceError(f"the model gave no states at layer {silent}: it does not run the blocks that were found")
 
     def result(self, layer: int, z: float) -> LayerStates:
         """Results of one layer; its sums are dropped."""

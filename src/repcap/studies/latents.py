@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from repcap._version import __version__
 from repcap.errors import InputError
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 TOLERANCE = 0.1
 """A layer whose epsilon is within a tenth of the embedding's is called near, whatever the standard errors."""
 SHIPPED = "alice.txt"
+PIECE = 1 << 20
+"""Characters of a text that are turned into tokens at once."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,8 +226,9 @@ def latents(
     text. The first position of a window, where many models put a huge state that others attend to, is left out of the
     main number and of its blocks, and counted in `with_first`.
 
-    Cost: two forward passes over the text for each group of layers, O(tokens d^2) a layer. Memory: the model, 32 d^2
-    bytes a layer up to `memory`, 8 bytes a token and layer.
+    Cost: two forward passes over the text for each group of layers, O(tokens d^2) a layer. Memory: the model, 40 d^2
+    bytes a layer up to `memory`, 8 bytes a token and layer. No more of a text is read than `tokens` asks for; texts of
+    more than a million characters are turned into tokens piece by piece, cut at the ends of lines.
 
     Raises
     ------
@@ -233,24 +239,40 @@ def latents(
 
     started, chosen = time.perf_counter(), LatentOptions(**options)
     chosen.check()
-    passage, name = ("", "token ids") if ids is not None else _text(text)
+    name = "token ids" if ids is not None else SHIPPED if text is None else str(text)
+    pieces = iter(()) if ids is not None else read_pieces(text)
+    first = next(pieces, "")  # a text that cannot be read is refused before a model is loaded
     loaded = load(source, chosen.device, chosen.dtype)
     front: list[int] = []
     if ids is not None:
-        stream = [int(i) for i in ids]
+        stream = np.asarray(ids, dtype=np.int64)[: chosen.tokens]
     elif loaded.tokenizer is None:
         raise InputError("a model in memory brings no tokenizer: give ids= instead of a text")
     else:
-        front, stream = encode(loaded.tokenizer, passage)
-    return _study(loaded, name, front, stream[: chosen.tokens], chosen, started, on_progress)
+        front, stream = encode(loaded.tokenizer, itertools.chain([first], pieces), chosen.tokens)
+    return _study(loaded, name, front, stream, chosen, started, on_progress)
 
 
-def _text(text: str | Path | None) -> tuple[str, str]:
-    """(text, its name)."""
-    if text is None:
-        return resources.files("repcap.data").joinpath(SHIPPED).read_text(encoding="utf-8"), SHIPPED
+def read_pieces(text: str | Path | None = None) -> Iterator[str]:
+    """A UTF-8 text in pieces of about a million characters that end with a line, or else a word; None: the shipped one.
+
+    A shorter text is one piece. Memory: two pieces.
+
+    Raises
+    ------
+    InputError
+        if it cannot be read or is no UTF-8.
+    """
+    source = resources.files("repcap.data").joinpath(SHIPPED) if text is None else Path(text)
     try:
-        return Path(text).read_text(encoding="utf-8"), str(text)
+        with source.open(encoding="utf-8-sig") as file:
+            rest = ""
+            while len(block := file.read(PIECE)) == PIECE:
+                block = rest + block
+                cut = block.rfind("\n") + 1 or max(block.rfind(" "), 0) or len(block)
+                yield block[:cut]
+                rest = block[cut:]
+            yield rest + block
     except (OSError, UnicodeDecodeError) as error:
         reason = str(getattr(error, "strerror", "")).lower() or "not a UTF-8 text"
         raise InputError(f"cannot read the text {text}: {reason}") from error
@@ -260,7 +282,7 @@ def _study(
     loaded: Loaded,
     name: str,
     front: list[int],
-    stream: list[int],
+    stream: np.ndarray,
     options: LatentOptions,
     started: float,
     on_progress: ProgressFn | None,
@@ -274,13 +296,15 @@ def _study(
         raise InputError(f"{name} has {len(stream)} tokens: at least three are needed")
     layers = _layers(options.layers, len(find_blocks(loaded.model)) + 1)
     embedding = open_source(loaded.model, "embedding")
-    if max(stream) >= embedding.count or min(stream) < 0:
-        raise InputError(f"token id {max(stream)} is no row of the embedding, which has {embedding.count}")
+    if stream.max() >= embedding.count or stream.min() < 0:
+        wrong = stream.max() if stream.max() >= embedding.count else stream.min()
+        raise InputError(f"token id {wrong} is no row of the embedding, which has {embedding.count}")
     window = min(options.window, max_window(loaded.model) or options.window)
     step = max(1, window - len(front))
-    windows = [front + stream[at : at + step] for at in range(0, len(stream), step)]
+    before = np.array(front, dtype=np.int64)
+    windows = [np.concatenate([before, stream[at : at + step]]) for at in range(0, len(stream), step)]
     whole = measure_matrix(embedding, z=options.z, centre=True)
-    distinct = sorted(set(stream))
+    distinct: list[int] = np.unique(stream).tolist()
     on_text = measure_matrix(embedding, z=options.z, only_ids=distinct).spread if len(distinct) > 1 else None
     found, blocks = read_layers(loaded.model, windows, layers, whole.dim, options, on_progress)
     judged = tuple(
