@@ -1,6 +1,19 @@
 """repcap: how many near-orthogonal directions fit into a language model's latent space.
 
-The names below are imported when they are first used, so `import repcap` loads neither torch nor anything else heavy.
+    measure                                       epsilon, class and capacity of one matrix
+    inspect_source, open_source                   what a checkpoint holds; its rows in blocks
+    pairs, neighbours, compare, track             all its cosines, its tokens, against another, over a run
+    dictionary, probes, latents                   an autoencoder's decoder, other weights, the residual stream
+    capacity, design, interference                what fits, without a model
+    fit, reproduce                                laws fitted to packings; the published numbers
+    pack, pack_max, sweep                         packings of lines
+    survey, Store                                 many models, kept in one file
+    errors                                        `errors.RepcapError` is the base of all that is raised on purpose
+
+What a verb finds is a frozen dataclass (a `Batch` where results go to a store) whose `to_dict()` is ready for JSON.
+Nothing is printed; progress goes to the callbacks that the functions take.
+
+The names are imported when they are first used, so `import repcap` loads neither torch nor anything else heavy.
 """
 
 from __future__ import annotations

@@ -211,6 +211,12 @@ def test_no_matrix(tensor, words) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_nested_tensor() -> None:
+    with pytest.raises(VectorsError, match="tensor is nested: give a dense tensor"):
+        open_source(torch.nested.nested_tensor([torch.ones(3, 2), torch.ones(1, 2)]))
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_quantised_tensor() -> None:
     with pytest.raises(SourceError, match="is packed by a quantiser"):
         open_source(torch.quantize_per_tensor(torch.eye(3), 0.1, 0, torch.qint8))

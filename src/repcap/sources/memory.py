@@ -35,7 +35,8 @@ def dtype_name(tensor: torch.Tensor) -> str:
 
 
 def entry_of(name: str, tensor: torch.Tensor, file: str = "") -> TensorEntry:
-    return TensorEntry(name, tuple(tensor.shape), dtype_name(tensor), file)
+    shape = () if tensor.is_nested else tuple(tensor.shape)  # a nested tensor has no shape to ask for
+    return TensorEntry(name, shape, dtype_name(tensor), file)
 
 
 def tensor_matrix(tensor: torch.Tensor, name: str, source: str) -> Matrix:
