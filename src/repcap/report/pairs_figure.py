@@ -38,7 +38,8 @@ def draw_pairs(record: Mapping[str, Any], path: str | os.PathLike[str], formats:
         log.set_yscale("log")
         log.set_ylim(0.5 / counts.sum() / width[0], 3 * density.max())
         log.set_xlim(-1, 1)
-        linear.set_title(f"all pairs of {record['count']} rows, d = {record['dim']}")
+        which = "a sample of the" if record.get("sampled") else "all"
+        linear.set_title(f"{which} pairs of {record['count']} rows, d = {record['dim']}")
         log.set_title("the same on a log scale: the tails")
         drawn.suptitle(style.short_name(record["source"]), x=0.01, ha="left", fontsize=10)
         handles, labels = log.get_legend_handles_labels()
