@@ -126,3 +126,42 @@ def test_says_what_is_heuristic_and_is_json():
 def test_bad_numbers(arguments, options, message):
     with pytest.raises(DomainError, match=message):
         design(*arguments, **options)
+
+
+def test_what_is_proven_is_not_said_of_rounded_numbers():
+    """1e7 directions fit into 6 dimensions at 0.999: `no set below 128` would be wrong."""
+    found = design(1e7, 0.999)
+    needed = found.rows[0].width("needed")
+    assert needed.rounded == 128
+    assert needed.d < 10
+    assert f"no set exists in fewer than {needed.d:.0f} dimensions" in found.reading
+    nothing = design(1e7, 1e-4)
+    assert nothing.rows[0].width("needed").d is None
+    assert "what is needed at least is not known" in nothing.reading
+
+
+def test_remarks_say_where_a_law_leaves_the_proven_limits():
+    found = design(1e7, [0.06, 0.09], vocab=128256, params=1e6)
+    text = "; ".join(found.remarks)
+    assert "at epsilon 0.06 to 0.09 ratio and full ask for more dimensions than are proven to be enough" in text
+    assert "extrapolate beyond the data" in text
+    assert "more parameters than --params" in text
+    small = design(10, 0.5, multiple=1)
+    row = small.rows[0]
+    assert row.width("full").rounded < row.width("needed").d
+    assert "at epsilon 0.5 full asks for too few dimensions" in small.remarks
+    assert any("full asks for 3.0 dimensions, but 4 are proven to be needed" in w for w in row.warnings)
+    inside = design(4000, 0.2)  # k/d from 36 to 40 at d near 100: within the data
+    assert not any("extrapolate" in remark for remark in inside.remarks)
+    assert found.to_dict()["remarks"] == list(found.remarks)
+
+
+def test_peers_of_a_store_are_embeddings_by_their_names(tmp_path):
+    from repcap.store import Store
+
+    with Store(tmp_path / "s.db") as store:
+        for name, role in (("a", "embedding"), ("b", "unembedding"), ("c", "decoder")):
+            record = {"name": name, "source": f"org/{name}-1.5B", "role": role, "dim": 2048, "epsilon": 0.1}
+            store.put(name, "measure", record)
+    found = design(1e7, 0.07, params=2e9, store=tmp_path / "s.db")
+    assert [(peer.model, peer.params) for peer in found.peers] == [("a", 1.5e9)]

@@ -77,3 +77,65 @@ def test_same_seed_same_numbers():
 def test_bad_input(options, error, message):
     with pytest.raises(error, match=message):
         interference(device="cpu", **options)
+
+
+def test_all_active_proves_nothing_and_a_guarantee_does_not_exceed_k():
+    rows = torch.randn(8, 8, generator=torch.Generator().manual_seed(0))
+    (one,) = interference(vectors=rows, active=[1, 8], trials=20, device="cpu").sets
+    assert one.readable < 8
+    nearly = torch.eye(6) + 1e-6 * torch.randn(6, 6, generator=torch.Generator().manual_seed(1))
+    found = interference(vectors=nearly, active=[2], trials=5, device="cpu")
+    assert (found.sets[0].guaranteed, found.sets[0].readable) == (None, 6)
+    assert "any number active at once" in found.reading
+
+
+def test_directions_that_float32_cannot_tell_apart_are_not_promised():
+    angle = torch.tensor([0.0, 1e-5, 1.0], dtype=torch.float64)
+    (one,) = interference(vectors=torch.stack([angle.cos(), angle.sin()], 1), active=[1], trials=50, device="cpu").sets
+    assert one.guaranteed == 0
+    assert one.readable == 0
+
+
+def test_nothing_is_packed_before_what_is_asked_is_known_to_be_possible(monkeypatch):
+    import repcap.packing
+
+    def never(*_args, **_kwargs):
+        raise AssertionError("packed in vain")
+
+    monkeypatch.setattr(repcap.packing, "pack", never)
+    for options, message in (
+        ({"k": 20, "d": 8, "active": [0]}, "from 1 to k = 20"),
+        ({"k": 20, "d": 8, "trials": 0}, "trials"),
+        ({"k": 20, "d": 8, "values": "x"}, "unknown values"),
+        ({"k": 5, "d": 1}, "leave `constructed` out"),
+    ):
+        with pytest.raises(InputError, match=message):
+            interference(device="cpu", **options)
+
+
+def test_size_and_vectors_that_disagree():
+    with pytest.raises(InputError, match=r"holds 5 directions in R\^3: leave k and d out"):
+        interference(k=6, d=3, vectors=torch.randn(5, 3), active=[1], device="cpu")
+    with pytest.raises(InputError, match=r"shape \(4,\) is no set of directions"):
+        interference(vectors=torch.randn(4), active=[1], device="cpu")
+
+
+def test_mean_square_over_every_set_and_sign_is_the_closed_form():
+    """All 10 pairs of 5 directions in R^3 and all signs, in float64: s q idle, (s - 1) q active."""
+    import itertools
+
+    unit = torch.nn.functional.normalize(
+        torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(3)), dim=1
+    )
+    before = unit.clone()
+    (one,) = interference(vectors=unit, active=[2], trials=4, device="cpu").sets
+    assert torch.equal(unit, before)  # what is given is left as it is
+    direct = next(r for r in one.readouts if r.readout == "direct")
+    active, idle = [], []
+    for pair in itertools.combinations(range(5), 2):
+        for signs in itertools.product((-1.0, 1.0), repeat=2):
+            reading = unit @ (torch.tensor(signs, dtype=torch.float64) @ unit[list(pair)])
+            active += [(reading[i] - sign).item() ** 2 for i, sign in zip(pair, signs, strict=True)]
+            idle += [reading[i].item() ** 2 for i in range(5) if i not in pair]
+    assert direct.predicted_active == pytest.approx(np.sqrt(np.mean(active)), rel=1e-6)
+    assert direct.predicted_idle == pytest.approx(np.sqrt(np.mean(idle)), rel=1e-6)

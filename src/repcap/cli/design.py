@@ -55,8 +55,11 @@ def command(
 
 
 def _show(found: Design) -> None:
+    from repcap.cli.measure_view import shorten
+    from repcap.cli.prose import prose
+
     console = common.stdout()
-    console.print(found.reading, markup=False)
+    console.print(prose(found.reading))
     table = common.new_table(f"\nd_model, rounded up to a multiple of {found.multiple}")
     shares = found.vocab is not None
     columns = [">epsilon", ">ratio", ">full", ">enough", ">needed"]
@@ -67,19 +70,16 @@ def _show(found: Design) -> None:
     for row in found.rows:
         table.add_row(*_cells(row, shares))
     console.print(table)
-    warnings = dict.fromkeys(w for row in found.rows for w in row.warnings if "extrapolation" not in w)
-    for warning in list(warnings)[:4]:
-        common.warn(warning)
-    if any("extrapolation" in w for row in found.rows for w in row.warnings):
-        common.warn("both laws extrapolate far beyond the data that they were fitted to (k <= 32000)")
+    for remark in found.remarks:
+        common.warn(remark)
     if found.peers:
         peers = common.new_table(f"\nmodels of that size, from {found.peers_from}")
         for column, side in (("model", "left"), ("d_model", "right"), ("epsilon", "right"), ("ratio to null", "right")):
             peers.add_column(column, justify=side)  # type: ignore[arg-type]  # rich's own literal
         for peer in found.peers:
-            peers.add_row(peer.model, str(peer.d_model), f"{peer.epsilon:.4f}", f"{peer.ratio:.2f}")
+            peers.add_row(shorten(peer.model, 46), str(peer.d_model), f"{peer.epsilon:.4f}", f"{peer.ratio:.2f}")
         console.print(peers)
-    console.print(f"\n{found.heuristic}", markup=False)
+    console.print(prose(found.heuristic))
 
 
 def _cells(row: DesignRow, shares: bool) -> list[str]:

@@ -10,8 +10,8 @@ MOST = 50_000_000
 """Rows that one list may name: more is a slip of the keyboard, and would fill memory."""
 
 
-def parse_ids(text: str) -> tuple[int, ...]:
-    """Row numbers, each once, ascending. Separators are commas and white space; `a-b` includes both ends.
+def parse_ids(text: str, what: str = "row") -> tuple[int, ...]:
+    """Numbers of rows (or blocks, ...), each once, ascending. Separators: commas, white space; `a-b` has both ends.
 
     >>> parse_ids("5, 0, 2-4")
     (0, 2, 3, 4, 5)
@@ -27,14 +27,16 @@ def parse_ids(text: str) -> tuple[int, ...]:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "not a text file"
-            raise InputError(f"cannot read the row numbers in {path}: {reason.lower()}") from error
+            raise InputError(f"cannot read the {what} numbers in {path}: {reason.lower()}") from error
     found: set[int] = set()
     for piece in text.replace(",", " ").split():
         first, dash, last = piece.partition("-")
         if not (first.isdecimal() and (last.isdecimal() if dash else True)):
-            raise InputError(f"{piece!r} is no row number: write them as 0,5,100-199 or @FILE")
+            raise InputError(f"{piece!r} is no {what} number: write them as 0,5,100-199 or @FILE")
         low, high = int(first), int(last or first)
         if high < low or high - low >= MOST:
-            raise InputError(f"{piece!r} is no range of rows: write the smaller number first, at most {MOST:,} rows")
+            raise InputError(
+                f"{piece!r} is no range of {what}s: write the smaller number first, at most {MOST:,} {what}s"
+            )
         found.update(range(low, high + 1))
     return tuple(sorted(found))

@@ -69,6 +69,8 @@ def command(
 def _show(found: Interference) -> None:
     from rich.text import Text
 
+    from repcap.cli.prose import prose
+
     console = common.stdout()
     for one in found.sets:
         table = common.new_table(
@@ -94,4 +96,4 @@ def _show(found: Interference) -> None:
                 f"{dual.recovery:.1%}",
             )
         console.print(table)
-    console.print(f"\n{found.reading}", markup=False)
+    console.print(prose(found.reading))

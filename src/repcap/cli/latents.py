@@ -48,7 +48,7 @@ def command(
             window=window,
             tokens=tokens,
             blocks=blocks,
-            layers=parse_ids(layers),
+            layers=parse_ids(layers, "layer"),
             z=z,
             dtype=dtype,
             device=device,

@@ -52,7 +52,7 @@ def command(
     with common.progress("Blocks", "blocks") as on_progress:
         result = probes(
             model,
-            layers=parse_ids(layers),
+            layers=parse_ids(layers, "block"),
             fold=fold,
             align_rows=align_rows,
             z=z,
@@ -109,7 +109,7 @@ def _by_part(result: Probes) -> RenderableType:
         table.add_row(
             name,
             "writes" if parts[0].writes else "reads",
-            str(parts[0].count),
+            _span([part.count for part in parts]),
             f"{sum(s.epsilon for s in spreads) / len(spreads):.4f}" if spreads else "-",
             f"{sum(s.ratio for s in spreads) / len(spreads):.2f}" if spreads else "-",
             f"{sum(part.median_norm for part in parts) / len(parts):.3g}",
@@ -120,6 +120,11 @@ def _by_part(result: Probes) -> RenderableType:
     whole = result.embedding
     table.add_row("embedding", "", str(whole.count), f"{whole.epsilon:.4f}", f"{whole.ratio:.2f}")
     return table
+
+
+def _span(counts: list[int]) -> str:
+    """One number, or both ends."""
+    return "-".join(map(str, sorted({min(counts), max(counts)})))
 
 
 _TITLES = {

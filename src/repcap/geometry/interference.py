@@ -99,7 +99,7 @@ def simulate(
     import torch
 
     k = vectors.shape[0]
-    _check(k, active, trials, values, readouts)
+    check_request(k, active, trials, values, readouts)
     where = resolve_device(device)
     unit = _unit_rows(vectors).to(where)
     gram = _gram(unit)
@@ -119,7 +119,8 @@ def simulate(
     return results
 
 
-def _check(k: int, active: Sequence[int], trials: int, values: str, readouts: Sequence[str]) -> None:
+def check_request(k: int, active: Sequence[int], trials: int, values: str, readouts: Sequence[str] = READOUTS) -> None:
+    """Raise InputError for what `simulate` would refuse, before directions are made for it."""
     for s in active:
         if not 1 <= s <= k:
             raise InputError(f"active features must be from 1 to k = {k}, got {s}")
@@ -145,7 +146,7 @@ def _unit_rows(vectors: torch.Tensor, block: int = 4096) -> torch.Tensor:
         if bool(bad.any()):
             row = first + int(bad.nonzero()[0])
             raise VectorsError(f"row {row} has no direction (zero or not finite): leave it out first")
-        rows /= largest
+        rows = rows / largest  # not in place: float64 rows on the cpu are the caller's own
         unit[first : first + block] = rows / rows.norm(dim=1, keepdim=True)
     return unit
 

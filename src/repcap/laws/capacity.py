@@ -223,6 +223,8 @@ def _dimensions(k: float, eps: float) -> Capacity:
         value = laws[law]
         if value is not None and enough is not None and value > enough:
             warnings.append(f"{law} asks for {value:.1f} dimensions, but {enough} are proven to be enough")
+        if value is not None and least is not None and math.ceil(value - 1e-9) < least:
+            warnings.append(f"{law} asks for {value:.1f} dimensions, but {least} are proven to be needed")
         if value is not None:
             warnings += extrapolation(value, {law: log_k})
     fewer = f"cannot fit into fewer than {least}" if least is not None else f"need more than {_D_MOST}"

@@ -13,13 +13,14 @@ from repcap._version import __version__
 from repcap.errors import DomainError
 from repcap.laws.capacity import Capacity, capacity
 from repcap.laws.domain import check_eps
+from repcap.laws.ranges import outside
 from repcap.numerics import format_power
 
 HEURISTIC = (
     "What is heuristic here: `ratio` and `full` interpolate what one optimiser reached for k <= 32000; that features "
     "keep to the epsilon of the embedding is the paper's assumption (repcap latents tests it); and that room for "
-    "directions is what limits a model is a hypothesis. What is proven: no set of that many directions fits below "
-    "`needed`, and one exists at `enough`. Whether training finds it is another matter."
+    "directions is what limits a model is a hypothesis. What is proven: so many directions fit into no d_model below "
+    "`needed`, as it is before rounding, and do fit at `enough`. Whether training finds them is another matter."
 )
 
 PEER_FACTOR = 2.0
@@ -57,6 +58,19 @@ class DesignRow:
         """The answer of `ratio`, `full`, `enough` or `needed`."""
         return next(width for width in self.widths if width.name == name)
 
+    def beyond(self, law: str, side: str) -> bool:
+        """Whether a law asks for more than is `enough`, or for less than is `needed`, both proven."""
+        asked, proven = self.width(law).d, self.width(side).d
+        if asked is None or proven is None:
+            return False
+        return asked > proven if side == "enough" else math.ceil(asked - 1e-9) < proven
+
+    @property
+    def extrapolates(self) -> bool:
+        """Whether a law's answer lies outside the data that it was fitted to."""
+        asked = (self.width(law).d for law in ("ratio", "full"))
+        return any(outside(d, math.log(self.k)) is not None for d in asked if d is not None)
+
 
 @dataclasses.dataclass(frozen=True)
 class Peer:
@@ -90,12 +104,34 @@ class Design:
         first, last = self.rows[0], self.rows[-1]
         what = f"{format_power(math.log10(first.k))} directions ({format_power(math.log10(self.features))} features"
         what += f" and {self._vocabulary})" if self.vocab else ")"
-        spans = []
-        for name, words in (("full", "`full` asks for d_model"), ("needed", "no set exists below")):
-            ends = [row.width(name).rounded for row in (first, last)]
-            text = " to ".join(str(end) for end in dict.fromkeys(ends) if end is not None)
-            spans.append(f"{words} {text or 'none that it knows'}")
-        return f"For {what} at epsilon {_span(first.epsilon, last.epsilon)}: {'; '.join(spans)}."
+        law = _ends(first.width("full").rounded, last.width("full").rounded)
+        # Proven is the number itself, not what it is rounded up to.
+        least = _ends(
+            *(None if end is None else math.ceil(end) for end in (w.width("needed").d for w in (first, last)))
+        )
+        asked = f"`full` asks for d_model {law}" if law else "`full` has no answer"
+        limit = f"no set exists in fewer than {least} dimensions" if least else "what is needed at least is not known"
+        return f"For {what} at epsilon {_span(first.epsilon, last.epsilon)}: {asked}; {limit}."
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know of the numbers: laws outside the proven limits or their data, weights beyond the model's."""
+        found = []
+        for side, words in (
+            ("enough", "more dimensions than are proven to be enough"),
+            ("needed", "too few dimensions"),
+        ):
+            at: dict[str, list[str]] = {}
+            for law in ("ratio", "full"):
+                beyond = [row.epsilon for row in self.rows if row.beyond(law, side)]
+                if beyond:
+                    at.setdefault(_span(min(beyond), max(beyond)), []).append(law)
+            found += [f"at epsilon {span} {_asks(laws)} for {words}" for span, laws in at.items()]
+        if any(row.extrapolates for row in self.rows):
+            found.append("the laws extrapolate beyond the data that they were fitted to (k up to 32000, d 32 to 4096)")
+        if any((width.share or 0.0) >= 1.0 for row in self.rows for width in row.widths):
+            found.append("the vocabulary's matrices alone have more parameters than --params gives the whole model")
+        return tuple(found)
 
     @property
     def _vocabulary(self) -> str:
@@ -103,7 +139,16 @@ class Design:
         return f"{self.vocab} tied rows" if self.tied else f"2 x {self.vocab} rows of the vocabulary"
 
     def to_dict(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "reading": self.reading, "repcap_version": __version__}
+        own = {"reading": self.reading, "remarks": list(self.remarks), "repcap_version": __version__}
+        return {**dataclasses.asdict(self), **own}
+
+
+def _asks(laws: Sequence[str]) -> str:
+    return " and ".join(laws) + (" asks" if len(laws) == 1 else " ask")
+
+
+def _ends(first: int | None, last: int | None) -> str:
+    return " to ".join(str(end) for end in dict.fromkeys((first, last)) if end is not None)
 
 
 def _span(low: float, high: float) -> str:
@@ -211,12 +256,14 @@ def _models(store: str | Path | None) -> tuple[list[Peer], str]:
 
 def _measured(records: Iterable[Mapping[str, Any]]) -> Iterable[Peer]:
     for record in records:
-        if record.get("epsilon") is not None and record.get("dim"):
-            yield _peer(str(record["source"]), int(record["dim"]), float(record["epsilon"]), record.get("tied"))
+        if record.get("epsilon") is not None and record.get("dim") and record.get("role") in (None, "embedding"):
+            name = str(record.get("name") or record["source"])
+            yield _peer(name, int(record["dim"]), float(record["epsilon"]), record.get("tied"), str(record["source"]))
 
 
-def _peer(model: str, d: int, epsilon: float, tied: bool | None) -> Peer:
-    return Peer(model, d, epsilon, epsilon * math.sqrt(d) / 2.0, params_in_name(model), tied)
+def _peer(model: str, d: int, epsilon: float, tied: bool | None, source: str = "") -> Peer:
+    params = params_in_name(model) or params_in_name(source.rpartition("/")[2])
+    return Peer(model, d, epsilon, epsilon * math.sqrt(d) / 2.0, params, tied)
 
 
 def _peers(models: Sequence[Peer], params: float | None, widths: Sequence[int]) -> tuple[Peer, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from repcap._version import __version__
 from repcap.errors import DomainError, InputError
-from repcap.geometry.interference import Readout, guaranteed_active, simulate
+from repcap.geometry.interference import Readout, check_request, guaranteed_active, simulate
 from repcap.numerics import format_power
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ METHODS = ("random", "optimised", "constructed")
 
 SAFE = 0.99
 """Share of draws in which the active set must be found for s to count as readable."""
+
+EQUAL = 1.0 - 1e-6
+"""Directions of a larger |cosine| are one and the same in float32, in which readings are computed."""
 
 Progress = Callable[[str, float], None]
 """Called with (what is being done, fraction done)."""
@@ -30,8 +33,8 @@ class DirectionSet:
 
     label: how it was made. coherence: largest |cosine|. rms_cosine: root mean square of the cosines, the least of which
     any k directions can have is `welch_rms`. guaranteed: largest s whose features are always found (None: any).
-    readable: largest s, of those tried and the guaranteed one, at which the direct readout finds the active set in 99 %
-    of the draws (0: none).
+    readable: largest s, of those tried below k and the guaranteed one, up to which the direct readout finds the active
+    set in 99 % of the draws (0: none).
     """
 
     method: str
@@ -100,23 +103,23 @@ def interference(
     """Simulate reading s of k features, for each s in `active`; see `repcap.geometry.interference` for the model.
 
     k, d: size of the sets made by `methods` (`random`, `optimised` in `steps` steps, `constructed`). vectors: a (k, d)
-    tensor, or the path of a .safetensors or .npy file, to read instead. values: `signs`, `ones` or `uniform`.
+    tensor, or the path of a .safetensors or .npy file, to read instead. values: `signs`, `ones` or `uniform`. Numbers
+    of active features above k are left out.
 
-    Cost: the optimiser 3 k^2 d a step; 4 k d a trial and s. Memory O(k d).
+    Cost: the optimiser 3 k^2 d a step, k^2 d for the coherence of each set; 4 k d a trial and s. Memory O(k d).
 
     Raises
     ------
     InputError, DomainError
         if sizes or names are unusable.
     """
-    made = list(_given(vectors) if vectors is not None else _made(k, d, methods, steps, seed, device, on_progress))
-    if vectors is not None:
-        k, d = made[0][2].shape
-    assert k is not None
-    assert d is not None
+    given = None if vectors is None else _given(vectors)
+    k, d = _size(k, d, given)
     wanted = tuple(dict.fromkeys(int(s) for s in active if s <= k))
     if not wanted:
         raise InputError(f"no number of active features is within 1..{k}")
+    check_request(k, wanted, trials, values)
+    made = _made(k, d, methods, steps, seed, device, on_progress) if given is None else [given]
     sets, bounds = [], []
     for position, (method, label, rows) in enumerate(made):
         if on_progress is not None:
@@ -127,7 +130,23 @@ def interference(
     return Interference(k, d, wanted, values, trials, seed, tuple(sets), tuple(bounds))
 
 
-def _given(vectors: Any) -> list[tuple[str, str, torch.Tensor]]:
+def _size(k: int | None, d: int | None, given: tuple[str, str, torch.Tensor] | None) -> tuple[int, int]:
+    """k and d as asked for, or of the vectors that are given."""
+    if given is None:
+        if k is None or d is None:
+            raise InputError("give k and d, or a file of vectors")
+        if k < 2 or d < 1:
+            raise DomainError(f"k = {k}, d = {d} is outside the domain: k >= 2 and d >= 1 are needed")
+        return k, d
+    _, label, rows = given
+    if rows.ndim != 2 or len(rows) < 2:
+        raise InputError(f"{label}: shape {tuple(rows.shape)} is no set of directions: give two rows or more")
+    if (k or rows.shape[0], d or rows.shape[1]) != tuple(rows.shape):
+        raise InputError(f"{label} holds {rows.shape[0]} directions in R^{rows.shape[1]}: leave k and d out")
+    return rows.shape[0], rows.shape[1]
+
+
+def _given(vectors: Any) -> tuple[str, str, torch.Tensor]:
     import torch
 
     if isinstance(vectors, (str, Path)):
@@ -135,28 +154,26 @@ def _given(vectors: Any) -> list[tuple[str, str, torch.Tensor]]:
 
         matrix, _ = open_vectors(vectors)
         with matrix:
-            return [("file", str(vectors), matrix.read(0, matrix.count))]
-    rows = torch.as_tensor(vectors)
-    return [("given", "vectors in memory", rows)]
+            return "file", str(vectors), matrix.read(0, matrix.count)
+    return "given", "vectors in memory", torch.as_tensor(vectors)
 
 
 def _made(
-    k: int | None,
-    d: int | None,
+    k: int,
+    d: int,
     methods: Sequence[str],
     steps: int,
     seed: int,
     device: str,
     on_progress: Progress | None,
 ) -> list[tuple[str, str, torch.Tensor]]:
-    if k is None or d is None:
-        raise InputError("give k and d, or a file of vectors")
-    if k < 2 or d < 1:
-        raise DomainError(f"k = {k}, d = {d} is outside the domain: k >= 2 and d >= 1 are needed")
     for method in methods:
         if method not in METHODS:
             raise InputError(f"unknown method {method!r}: use {', '.join(METHODS)}")
-    return [_make(method, k, d, steps, seed, device, on_progress) for method in dict.fromkeys(methods)]
+    # The optimiser last: it takes the time, and the others may have nothing to give.
+    order = sorted(dict.fromkeys(methods), key=lambda method: method == "optimised")
+    made = {method: _make(method, k, d, steps, seed, device, on_progress) for method in order}
+    return [made[method] for method in dict.fromkeys(methods)]
 
 
 def _make(
@@ -199,10 +216,11 @@ def _describe(method: str, label: str, rows: torch.Tensor, found: Sequence[Reado
     direct = [one for one in found if one.readout == "direct"]
     readable = 0
     for one in sorted(direct, key=lambda one: one.active):
-        if one.recovery < SAFE:
+        if one.recovery < SAFE or one.active == k:  # all k active: nothing is left to tell them from
             break
         readable = one.active
-    sure = guaranteed_active(largest)
+    sure = guaranteed_active(largest) if largest < EQUAL else 0
+    sure = None if sure is not None and sure >= k else sure
     if values != "uniform":  # the guarantee is for values of equal size; it may lie between two numbers that were tried
         readable = max(readable, k if sure is None else min(sure, k))
     return DirectionSet(
