@@ -40,7 +40,7 @@ def test_demo_shows_the_published_numbers_in_80_columns(smollm2):
     text = " ".join(smollm2.stdout.split())
     for word in ("49152 x 576", "tied", "0.442314", "0.143181", "0.72867", "high", "indeterminate", "8.744"):
         assert word in text
-    assert "One common direction is nearly all that is wrong" in text
+    assert "One common direction accounts for nearly all of the crowding" in text
     assert smollm2.stderr == ""
 
 

@@ -90,10 +90,10 @@ def test_sentence_only_for_class_high():
     assert measure_matrix(TensorMatrix(noise), device="cpu").common is None
     shifted = measure_matrix(TensorMatrix(noise + 1.0), device="cpu")
     assert shifted.class_name == "high"
-    assert shifted.common.startswith("One common direction is all that is wrong")
+    assert shifted.common.startswith("One common direction accounts for all of the crowding")
     planes = torch.eye(500)[torch.arange(600) % 4] * 20  # four common directions
     several = measure_matrix(TensorMatrix(noise + planes), device="cpu")
-    assert several.common.startswith("One common direction is not all that is wrong")
+    assert several.common.startswith("One common direction does not account for all of the crowding")
 
 
 def test_dear_extras_come_from_a_sample_and_say_so(monkeypatch, brute):

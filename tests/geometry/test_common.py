@@ -33,13 +33,13 @@ def test_random_directions_in_few_dimensions_are_high_by_width_alone(dim, seed):
 
 def test_a_shift_of_narrow_rows_is_all_that_is_wrong_though_what_is_left_is_still_high():
     found = repcap.measure(rows(3000, 64, shift=0.5)).common
-    assert found.startswith("One common direction is all that is wrong")
+    assert found.startswith("One common direction accounts for all of the crowding")
     assert "What is left is class high, 1.0 times the epsilon of random directions" in found
 
 
 def test_a_shift_of_wide_rows_leaves_class_low():
     found = repcap.measure(rows(800, 512, shift=1.0)).common
-    assert found.startswith("One common direction is all that is wrong")
+    assert found.startswith("One common direction accounts for all of the crowding")
     assert "What is left is class low" in found
 
 

@@ -173,7 +173,7 @@ def test_smollm2_has_its_published_shape(smollm2_rows):
     assert by_label["top 1"].class_name == "between"
     assert by_label["centred"].epsilon == pytest.approx(0.2058, abs=2e-4)
     assert found.common is not None
-    assert found.common.startswith("One common direction is nearly all that is wrong")
+    assert found.common.startswith("One common direction accounts for nearly all of the crowding")
 
 
 def test_padding_and_duplicates_have_their_own_lines(brute):

@@ -68,7 +68,7 @@ def command(
         raise InputError("give --json or --csv, not both")
     if plot is not None:
         _plot(plot, d, eps)
-        if k is None and vocab is None and (eps is None or ".." in eps):
+        if k is None and vocab is None and eps is None:
             return
     results = _results(d, eps, k, vocab, tied)
     if as_json:

@@ -192,7 +192,7 @@ def _rows(findings: RowFindings) -> Iterator[RenderableType]:
     if findings.tiny_count:
         yield _prose(f"{findings.tiny_count} rows are tiny (kept): {_examples(findings.tiny)}")
     if findings.repeat_rows:
-        table = new_table(f"{findings.repeat_rows} rows repeat another row's direction exactly", ">rows", "which")
+        table = new_table(f"rows that repeat another row's direction exactly: {findings.repeat_rows}", ">rows", "which")
         for group in findings.repeats[:_SHOWN]:
             names = [_named(index, token) for index, token in zip(group.indices, group.tokens, strict=True)]
             table.add_row(str(group.size), Text(_listed(names, group.size)))

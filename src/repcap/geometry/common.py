@@ -1,4 +1,4 @@
-"""Is one common direction all that makes epsilon high? In words."""
+"""Does one common direction account for a high epsilon? In words."""
 
 from __future__ import annotations
 
@@ -36,11 +36,14 @@ def common_sentence(whole: Spread, centred: Spread | None, without_top: Spread |
     if best.class_name == "high" and best.ratio >= _LIKE_RANDOM:
         gone = (whole.epsilon - best.epsilon) / (whole.epsilon - whole.null)
         return (
-            f"One common direction is not all that is wrong: {facts}. Still class high; removing {what} takes away "
-            f"{100 * max(gone, 0.0):.0f} % of the excess over random directions."
+            f"One common direction does not account for all of the crowding: {facts}. "
+            f"Still class high; removing {what} takes away {100 * max(gone, 0.0):.0f} % of the excess over random directions."
         )
-    share = "most of what"
+    share = "most"
     if best.ratio < _NEAR_RANDOM:
-        share = "all that" if best.ratio < _LIKE_RANDOM else "nearly all that"
+        share = "all" if best.ratio < _LIKE_RANDOM else "nearly all"
     left = f"{best.ratio:.1f} times the epsilon of random directions" if best.epsilon > 0 else "epsilon is not above 0"
-    return f"One common direction is {share} is wrong: {facts}. What is left is class {best.class_name}, {left}."
+    return (
+        f"One common direction accounts for {share} of the crowding: {facts}. "
+        f"What is left is class {best.class_name}, {left}."
+    )
