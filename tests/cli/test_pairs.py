@@ -18,8 +18,9 @@ def test_text_fits_80_columns(repcap, checkpoint):
     shown = repcap("pairs", checkpoint, "--top", 3)
     assert shown.code == 0
     assert "all 1,225 pairs" in shown.out
-    table = [line for line in shown.out.splitlines() if str(checkpoint) not in line and not line.endswith(".")]
-    assert max(len(line.rstrip()) for line in table) <= 80
+    lines = [line for line in shown.out.splitlines() if str(checkpoint) not in line]
+    assert max(len(line.rstrip()) for line in lines) <= 80
+    assert "…" not in shown.out
 
 
 def test_json(repcap, checkpoint):
@@ -32,7 +33,13 @@ def test_json(repcap, checkpoint):
 def test_sample_says_that_it_is_one(repcap, checkpoint):
     shown = repcap("pairs", checkpoint, "--sample", 500)
     assert "a sample of 500 pairs" in shown.out
-    assert "±" in shown.out
+    assert "95 % interval" in shown.out
+    lines = [line for line in shown.out.splitlines() if str(checkpoint) not in line]
+    assert max(len(line.rstrip()) for line in lines) <= 80
+    record = repcap("pairs", checkpoint, "--sample", 500, "--json").json
+    low, high = record["intervals"]["epsilon"]
+    assert low < record["epsilon"] < high
+    assert len(record["intervals"]["quantiles"]) == len(record["quantiles"])
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from repcap.errors import InputError, VectorsError
+from repcap.geometry.histogram import Wanted
 from repcap.geometry.pair_sample import sample_pairs
 from repcap.geometry.pairs import count_pairs
 from repcap.matrix import TensorMatrix
@@ -38,7 +39,7 @@ def test_every_pair_of_distinct_rows_is_drawn_equally_often():
 
 def test_extremes_are_the_pairs_that_they_name():
     x = rows()
-    sample = sample_pairs(TensorMatrix(x), 2000, keep=3, seed=2)
+    sample = sample_pairs(TensorMatrix(x), 2000, wanted=Wanted(3), seed=2)
     for extreme in sample.largest + sample.smallest:
         assert extreme.i < extreme.j
         cosine = torch.nn.functional.cosine_similarity(x[extreme.i].double(), x[extreme.j].double(), dim=0)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from repcap.errors import InputError, VectorsError
 from repcap.geometry import blocks
-from repcap.geometry.histogram import FINE_BINS, PairCounts
+from repcap.geometry.histogram import FINE_BINS, PairCounts, Wanted
 from repcap.geometry.pairs import count_pairs, count_panels, panel_pairs
 from repcap.matrix import TensorMatrix
 
@@ -63,7 +63,7 @@ def test_against_brute_force(n, d, seed, dtype, panel, spoil):
         rows[2, 0] = float("nan")
         rows[3] = rows[0]
     table, ids = cosines(rows)
-    counted = count_pairs(TensorMatrix(rows), panel=panel, keep=5, device="cpu")
+    counted = count_pairs(TensorMatrix(rows), panel=panel, wanted=Wanted(5), device="cpu")
     expected = upper(table)
     assert_counts(counted, expected)
     ranked = np.sort(expected)
@@ -78,15 +78,15 @@ def test_against_brute_force(n, d, seed, dtype, panel, spoil):
 def test_blocks_inside_a_panel(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK", 13)
     rows = torch.randn(100, 8, generator=torch.Generator().manual_seed(0))
-    counted = count_pairs(TensorMatrix(rows), panel=40, keep=8, device="cpu")
+    counted = count_pairs(TensorMatrix(rows), panel=40, wanted=Wanted(8), device="cpu")
     assert_counts(counted, upper(cosines(rows)[0]))
 
 
 def test_the_lane_of_an_accelerator_gives_the_same_counts(monkeypatch):
     rows = torch.randn(300, 8, generator=torch.Generator().manual_seed(1))
-    plain = count_pairs(TensorMatrix(rows), keep=4, panel=128, device="cpu")
+    plain = count_pairs(TensorMatrix(rows), wanted=Wanted(4), panel=128, device="cpu")
     monkeypatch.setattr(blocks, "_CpuLanes", blocks._DeviceLane)
-    counted = count_pairs(TensorMatrix(rows), keep=4, panel=128, device="cpu")
+    counted = count_pairs(TensorMatrix(rows), wanted=Wanted(4), panel=128, device="cpu")
     assert_counts(counted, upper(cosines(rows)[0]))
     assert [e.cosine for e in counted.largest] == pytest.approx([e.cosine for e in plain.largest], abs=1e-7)
 
@@ -111,12 +111,38 @@ def test_panel_pairs_cover_every_pair_once(n, panel):
 
 def test_any_split_of_the_panels_adds_up_to_the_whole():
     rows = torch.randn(150, 10, generator=torch.Generator().manual_seed(3))
-    whole = count_pairs(TensorMatrix(rows), panel=32, keep=6, device="cpu")
+    whole = count_pairs(TensorMatrix(rows), panel=32, wanted=Wanted(6), device="cpu")
     chosen = panel_pairs(150, 32)
-    parts = [count_panels(TensorMatrix(rows), chosen[i::3], panel=32, keep=6, device="cpu") for i in range(3)]
+    parts = [count_panels(TensorMatrix(rows), chosen[i::3], panel=32, wanted=Wanted(6), device="cpu") for i in range(3)]
     shipped = [PairCounts.from_dict(json.loads(json.dumps(part.to_dict()))) for part in parts]
-    total = PairCounts.empty(keep=6) + shipped[2] + shipped[0] + shipped[1]
+    total = PairCounts.empty(wanted=Wanted(6)) + shipped[2] + shipped[0] + shipped[1]
     assert total.to_dict() == whole.to_dict()
+
+
+def test_of_equally_near_pairs_those_of_the_lowest_numbers_are_named():
+    rows = torch.eye(4)[torch.arange(90) % 4]
+    every = [(i, j) for i in range(90) for j in range(i + 1, 90)]
+    near = [pair for pair in every if (pair[0] - pair[1]) % 4 == 0][:5]
+    far = [pair for pair in every if (pair[0] - pair[1]) % 4][:5]
+    for panel in (1, 7, 32, 1000):
+        counted = count_pairs(TensorMatrix(rows), panel=panel, wanted=Wanted(5), device="cpu")
+        assert [(e.i, e.j) for e in counted.largest] == near
+        assert [(e.i, e.j) for e in counted.smallest] == far
+
+
+@settings(max_examples=30)
+@given(n=st.integers(2, 60), seed=st.integers(0, 99), epsilon=st.floats(-0.9, 0.9), panel=st.sampled_from([9, 100]))
+def test_pairs_beyond_epsilon_and_moments(n, seed, epsilon, panel):
+    rows = torch.from_numpy(np.random.default_rng(seed).standard_normal((n, 5)) + 0.4)
+    expected = upper(cosines(rows)[0])
+    counted = count_pairs(TensorMatrix(rows), panel=panel, wanted=Wanted(1, expected.mean(), epsilon), device="cpu")
+    assert (expected > epsilon + 1e-6).sum() <= counted.above <= (expected > epsilon).sum()
+    assert (expected < -epsilon - 1e-6).sum() <= counted.below <= (expected < -epsilon).sum()
+    mean, std, skewness, kurtosis = counted.moments()
+    assert (mean, std) == pytest.approx((expected.mean(), expected.std()), abs=1e-7)
+    if expected.std() > 0.01:
+        third, fourth = (((expected - expected.mean()) / expected.std()) ** power for power in (3, 4))
+        assert (skewness, kurtosis) == pytest.approx((third.mean(), fourth.mean() - 3.0), abs=1e-4)
 
 
 def test_mask_leaves_rows_out():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from repcap.geometry.tail import normal_tail, random_tail
+from repcap.geometry.tail import normal_tail, random_moments, random_tail
 
 
 @given(mean=st.floats(-0.9, 0.9), std=st.floats(1e-3, 1), epsilon=st.floats(0, 1))
@@ -19,10 +19,20 @@ def test_normal(mean, std, epsilon):
     assert tail.both == tail.above + tail.below
 
 
-@given(dim=st.integers(2, 3000), epsilon=st.floats(0.001, 0.999))
+@given(dim=st.integers(2, 3000), epsilon=st.floats(-0.999, 0.999))
 def test_random_is_the_beta_distribution(dim, epsilon):
-    exact = stats.beta.sf((1 + epsilon) / 2, (dim - 1) / 2, (dim - 1) / 2)
-    assert random_tail(dim, epsilon).above == pytest.approx(exact, rel=1e-6, abs=1e-280)
+    beta = stats.beta((dim - 1) / 2, (dim - 1) / 2)
+    tail = random_tail(dim, epsilon)
+    assert tail.above == pytest.approx(beta.sf((1 + epsilon) / 2), rel=1e-6, abs=1e-280)
+    assert tail.below == pytest.approx(beta.cdf((1 - epsilon) / 2), rel=1e-6, abs=1e-280)
+
+
+@given(dim=st.integers(2, 2000))
+def test_random_moments_are_those_of_the_beta_distribution(dim):
+    mean, variance, skewness, kurtosis = stats.beta.stats((dim - 1) / 2, (dim - 1) / 2, loc=-1, scale=2, moments="mvsk")
+    assert random_moments(dim) == pytest.approx(
+        {"mean": mean, "std": variance**0.5, "skewness": skewness, "excess_kurtosis": kurtosis}, abs=1e-9
+    )
 
 
 def test_random_against_drawn_directions():

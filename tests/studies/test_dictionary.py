@@ -47,7 +47,7 @@ def test_against_brute_force(files):
     assert part.rows_within == pytest.approx(float((largest <= epsilon).double().mean()))
     assert dict(part.largest)[0.5] == pytest.approx(float(largest.quantile(0.5)), abs=1e-6)
     pairs = between[~torch.eye(56, dtype=torch.bool)]
-    assert part.pairs_within == pytest.approx(float((pairs <= epsilon).double().mean()), abs=2e-3)
+    assert part.pairs_within == pytest.approx(float((pairs <= epsilon).double().mean()), abs=1e-12)
     row, other, token, cosine = part.strongest[0]
     assert cosine == pytest.approx(float(largest.max()), abs=1e-6)
     assert float(cosines(decoder[[row]], embedding[[other]]).abs()) == pytest.approx(cosine, abs=1e-6)

@@ -11,6 +11,7 @@ from rich.text import Text
 from repcap.cli import common
 from repcap.cli.common import DeviceOption, JsonOption
 from repcap.cli.printable import printable
+from repcap.errors import InputError
 
 if TYPE_CHECKING:
     from repcap.studies.neighbours import Analogy, Neighbour, Neighbourhood, Overview, PairKind, TokenNeighbours
@@ -48,6 +49,8 @@ def command(
     from repcap.studies.neighbours import neighbours
 
     common.check_plot(plot)
+    if plot is not None and word_pairs is None:
+        raise InputError("--plot draws word pairs: give --word-pairs FILE, or --word-pairs shipped")
     with common.progress("Neighbours", "pairs") as on_progress:
         found = neighbours(
             source,
@@ -76,8 +79,8 @@ def command(
 
 def _show(found: Neighbourhood) -> None:
     console = common.stdout()
-    head = f"{found.source} {found.matrix}, {found.count} x {found.dim}, epsilon {found.epsilon:.4f}"
-    console.print(Text(printable(head)))
+    console.print(Text(printable(found.source), style="bold"))
+    console.print(Text(printable(f"{found.matrix}, {found.count} x {found.dim}, epsilon {found.epsilon:.4f}")))
     parts: list[Any] = [_token(one) for one in found.tokens]
     parts += [_analogy(one) for one in found.analogies]
     parts += [_pairs(found)] if found.word_pairs else []
@@ -128,21 +131,25 @@ def _range(kind: PairKind) -> tuple[str, str, str, str]:
 
 
 def _overview(found: Overview) -> None:
+    from repcap.cli.prose import prose
+
     console = common.stdout()
     quantiles = ", ".join(f"{cosine:.3f} ({share:.0%})" for share, cosine in found.nearest_quantiles)
-    console.print(f"\ncosine of a row with its nearest neighbour, quantiles: {quantiles}")
+    console.print(prose(f"Cosine of a row with its nearest neighbour, quantiles: {quantiles}."))
     table = common.new_table(None, ">row", "primary token", ">cluster", "some of the tokens nearest to it")
     table.title = Text(f"\n{found.primary_count} primary tokens: nearest neighbour of more than {found.tau} others")
     for cluster in found.primary:
         members = " ".join(common.visible(one.token or "", 14) for one in cluster.members)
         table.add_row(str(cluster.row), _text(cluster.token), str(cluster.size), Text(members, no_wrap=True))
-    console.print(table)
+    console.print(table if found.primary else table.title)
     if found.tail is not None:
         tail = found.tail
         console.print(
-            f"\n{tail.beyond:,} of {tail.pairs:,} pairs are beyond epsilon. Forms of one word (case, plural, leading "
-            f"space) are {tail.lexical_beyond:,} of them, {tail.share:.2%}; of all {tail.lexical_pairs:,} pairs of "
-            f"forms {tail.lexical_beyond / max(tail.lexical_pairs, 1):.0%} are beyond epsilon."
+            prose(
+                f"{tail.beyond:,} of {tail.pairs:,} pairs are beyond epsilon. Forms of one word (case, plural, leading "
+                f"space) are {tail.lexical_beyond:,} of them, {tail.share:.2%}; of all {tail.lexical_pairs:,} pairs of "
+                f"forms {tail.lexical_beyond / max(tail.lexical_pairs, 1):.0%} are beyond epsilon."
+            )
         )
     suspects = common.new_table(None, ">row", "token", ">twin", "its token", ">cosine", ">influence", ">length")
     groups = len(found.twin_groups)

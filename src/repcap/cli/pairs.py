@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 from rich.text import Text
 
 from repcap.cli import common
@@ -71,35 +73,56 @@ def command(
 
 
 def _show(result: PairDistribution) -> None:
+    from repcap.cli.prose import prose
+
     console = common.stdout()
+    console.print(Text(printable(result.source), style="bold"))
+    left_out = f" ({result.dropped} without a direction)" if result.dropped else ""
     what = f"a sample of {result.pairs:,} pairs" if result.sampled else f"all {result.pairs:,} pairs"
-    console.print(
-        Text.assemble((printable(result.source), "bold"), printable(f" {result.matrix}"))
-        + Text(f", {result.count} x {result.dim}: {what}")
-    )
-    table = common.new_table(None, "", ">measured", ">normal", ">random")
-    spread, null = result.spread, result.dim**-0.5
-    error = f" ± {1.96 * result.standard_error:.6f}" if result.standard_error is not None else ""
-    table.add_row("mean", f"{spread.mean:.6f}", f"{spread.mean:.6f}", "0")
-    table.add_row("std", f"{spread.std:.6f}", f"{spread.std:.6f}", f"{null:.6f}")
-    table.add_row("epsilon", f"{spread.epsilon:.6f}{error}", f"{spread.epsilon:.6f}", f"{spread.null:.6f}")
-    table.add_row("skewness", f"{result.skewness:.4f}", "0", "0")
-    table.add_row("excess kurtosis", f"{result.excess_kurtosis:.4f}", "0", f"{-6 / (result.dim + 2):.4f}")
-    for name in ("above", "below"):
-        sign = "> epsilon" if name == "above" else "< -epsilon"
-        shares = [getattr(t, name) for t in (result.tail, result.tail_normal, result.tail_random)]
-        table.add_row(f"share {sign}", *(f"{share:.3e}" for share in shares))
-    if result.coherence is not None:
-        table.add_row("coherence (largest |cos|)", f"{result.coherence:.6f}", "", "")
-    console.print(table)
-    line = common.new_table(None, *(f">{_share(share)}" for share, _ in result.quantiles))
-    line.add_row(*(f"{cosine:.3f}" for _, cosine in result.quantiles))
-    console.print("\nquantiles of the cosine", style="bold")
-    console.print(line)
+    console.print(Text(f"{printable(result.matrix)}, {result.count} x {result.dim}{left_out}: {what}"))
+    console.print(_numbers(result))
+    console.print(_quantiles(result))
     for title, chosen in (("most alike", result.largest), ("most opposed", result.smallest)):
         if chosen:
             console.print(_pair_table(title, chosen))
-    console.print(f"\n{result.sentence}", markup=False)
+    console.print(prose(result.sentence))
+
+
+def _numbers(result: PairDistribution) -> Table:
+    """What was measured, of a sample with its interval, beside the two models."""
+    from repcap.geometry.tail import random_moments
+
+    sampled = [] if result.intervals is None else [">95 % interval"]
+    table = common.new_table(None, "", ">measured", *sampled, ">normal", ">random")
+
+    def add(label: str, form: str, values: Sequence[float], interval: tuple[float, float] | None = None) -> None:
+        measured, *models = (f"{value:{form}}" for value in values)
+        between = "" if interval is None else f"{interval[0]:{form}} .. {interval[1]:{form}}"
+        table.add_row(label, measured, *([between] if sampled else []), *models)
+
+    spread, held = result.spread, result.intervals
+    random = random_moments(result.dim)
+    add("mean", ".6f", (spread.mean, spread.mean, random["mean"]), held.mean if held else None)
+    add("std", ".6f", (spread.std, spread.std, random["std"]), held.std if held else None)
+    add("epsilon", ".6f", (spread.epsilon, spread.epsilon, spread.null), held.epsilon if held else None)
+    add("skewness", ".4f", (result.skewness, 0.0, random["skewness"]))
+    add("excess kurtosis", ".4f", (result.excess_kurtosis, 0.0, random["excess_kurtosis"]))
+    tails = (result.tail, result.tail_normal, result.tail_random)
+    add("share > epsilon", ".3e", [tail.above for tail in tails], held.above if held else None)
+    add("share < -epsilon", ".3e", [tail.below for tail in tails], held.below if held else None)
+    if result.coherence is not None:
+        table.add_row("coherence (largest |cos|)", f"{result.coherence:.6f}")
+    return table
+
+
+def _quantiles(result: PairDistribution) -> Table:
+    line = common.new_table("\nquantiles of the cosine", *(f">{_share(share)}" for share, _ in result.quantiles))
+    line.padding = (0, 0, 0, 1)  # eleven columns of six, which fit
+    line.add_row(*(f"{cosine:.3f}" for _, cosine in result.quantiles))
+    if result.intervals is not None:  # from .. to, in two lines
+        for end in (0, 1):
+            line.add_row(*(f"{interval[end]:.3f}" for interval in result.intervals.quantiles), style="dim")
+    return line
 
 
 def _share(share: float) -> str:
@@ -109,7 +132,7 @@ def _share(share: float) -> str:
     return f"1-{1 - share:.0e}".replace("e-0", "e-") if share > 0.995 else f"{share:.0%}"
 
 
-def _pair_table(title: str, chosen: tuple[NamedPair, ...]) -> object:
+def _pair_table(title: str, chosen: tuple[NamedPair, ...]) -> Table:
     table = common.new_table(f"\n{title}", ">cosine", ">row", "token", ">row", "token")
     for pair in chosen:
         texts = [Text("" if text is None else common.visible(text)) for text in (pair.token_i, pair.token_j)]

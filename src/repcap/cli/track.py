@@ -35,6 +35,7 @@ def command(
     from repcap.studies.track import track
 
     common.check_plot(plot)
+    common.check_plot(plot)
     with common.progress("Checkpoints", "checkpoints") as on_progress:
         result = track(sources, matrix, z=z, device=device, seed=seed, on_progress=on_progress)
     if plot is not None:

@@ -68,6 +68,14 @@ def panel_pairs(count: int, panel: int = PANEL) -> list[PanelPair]:
     return order
 
 
+def count_above(values: torch.Tensor, limit: float, *, under: bool = False) -> int:
+    """How many of the float32 `values` are above `limit`, or `under` it. Memory: a byte a value."""
+    if values.device.type == "cpu":  # numpy compares and counts five times as fast
+        array = values.numpy()
+        return int(np.count_nonzero(array < np.float32(limit) if under else array > np.float32(limit)))
+    return int((values < limit if under else values > limit).sum())
+
+
 def scan(
     matrix: Matrix,
     chosen: Sequence[PanelPair],

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from repcap.errors import InputError, VectorsError
-from repcap.geometry.blocks import MEMORY, PANEL, Rows, panel_pairs, scan
+from repcap.geometry.blocks import MEMORY, PANEL, Rows, count_above, panel_pairs, scan
+from repcap.geometry.histogram import ROUNDING
 from repcap.geometry.rows import Normaliser
 from repcap.matrix import Matrix, ProgressFn
 
@@ -28,7 +29,7 @@ class Nearest:
 
     index: (n,) int64, its row number, NO_ROW for a row without a direction (or without company).
     cosine: (n,) float32; -inf where index is NO_ROW.
-    beyond: unordered pairs with a cosine above `epsilon`.
+    beyond: unordered pairs with a cosine above `epsilon`, by more than the rounding of float32 products.
     """
 
     index: np.ndarray
@@ -106,16 +107,14 @@ class _NearestWorker:
         self._epsilon = epsilon
 
     def take(self, a: Rows, b: Rows, same: bool, product: torch.Tensor) -> None:
-        import torch
-
         if same:
             product.fill_diagonal_(-np.inf)
         top = self._along(product, a.ids, b.ids)
         if not same:  # the block below the diagonal is this one transposed
             self._along(product.mT, b.ids, a.ids)
-        if top > self._epsilon:
-            # As bytes: torch sums bool twice as slowly.
-            over = int((product > self._epsilon).view(torch.uint8).sum(dtype=torch.int64))
+        border = self._epsilon + ROUNDING
+        if top > border:
+            over = count_above(product, border)
             self.beyond += over // 2 if same else over
 
     def _along(self, product: torch.Tensor, rows: np.ndarray, others: np.ndarray) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from repcap.errors import InputError, VectorsError
 from repcap.geometry.blocks import MEMORY
-from repcap.geometry.histogram import FINE_BINS, Extreme, PairCounts
+from repcap.geometry.histogram import FINE_BINS, ROUNDING, Extreme, PairCounts, Wanted, quanta
 from repcap.geometry.rows import Normaliser
 from repcap.matrix import Matrix, ProgressFn
 
@@ -24,7 +24,7 @@ def sample_pairs(
     pairs: int,
     *,
     mask: np.ndarray | None = None,
-    keep: int = 10,
+    wanted: Wanted = Wanted(),
     seed: int = 0,
     memory: int = MEMORY,
     on_progress: ProgressFn | None = None,
@@ -46,19 +46,19 @@ def sample_pairs(
         raise InputError(f"a sample needs at least 2 pairs, got {pairs}")
     rows = np.arange(matrix.count) if mask is None else np.flatnonzero(mask)
     if len(rows) < 2:
-        raise VectorsError(f"{matrix.info.name} of {matrix.info.source} has no pair of rows to sample")
+        raise VectorsError(f"{matrix.info.title} has no pair of rows to sample")
     rng = np.random.default_rng(seed)
     held = _Held(matrix) if 4 * matrix.count * matrix.dim <= memory and 2 * pairs > matrix.count else None
-    total = PairCounts.empty(keep)
+    total = PairCounts.empty(wanted)
     draws = 0
     while total.pairs < pairs:
         if draws > 20 and total.pairs < draws * CHUNK // 1000:
-            raise VectorsError(f"{matrix.info.name} of {matrix.info.source}: hardly any pair of rows has a direction")
+            raise VectorsError(f"{matrix.info.title}: hardly any pair of rows has a direction")
         want = min(CHUNK, pairs - total.pairs)
         first = rng.integers(len(rows), size=want)
         second = (first + rng.integers(1, len(rows), size=want)) % len(rows)
         unit = held or _Drawn(matrix, np.concatenate([rows[first], rows[second]]))
-        total = total + _cosines(unit, rows[first], rows[second], keep)
+        total = total + _cosines(unit, rows[first], rows[second], wanted)
         draws += 1
         if on_progress is not None:
             on_progress(total.pairs, pairs)
@@ -105,16 +105,36 @@ class _Held:
         return self._position[torch.from_numpy(rows)]
 
 
-def _cosines(held: _Drawn | _Held, first: np.ndarray, second: np.ndarray, keep: int) -> PairCounts:
+def _cosines(held: _Drawn | _Held, first: np.ndarray, second: np.ndarray, wanted: Wanted) -> PairCounts:
     left, right = held.places(first), held.places(second)
     good = ((left >= 0) & (right >= 0)).numpy()
     cosine = _products(held.unit, left[good], right[good])
     index = np.clip(((cosine + 1.0) * (FINE_BINS / 2)).astype(np.int64), 0, FINE_BINS - 1)
-    ordered = np.argsort(cosine, kind="stable")
     i, j = np.minimum(first, second)[good], np.maximum(first, second)[good]
-    named = [Extreme(float(cosine[at]), int(i[at]), int(j[at])) for at in (*ordered[:keep], *ordered[::-1][:keep])]
-    smallest = tuple(named[: min(keep, len(ordered))])
-    return PairCounts(np.bincount(index, minlength=FINE_BINS), tuple(named[len(smallest) :]), smallest, keep)
+    away = cosine - 2.0 * wanted.origin / FINE_BINS
+    one, two, three, four = (quanta(float((away**power).sum())) for power in (1, 2, 3, 4))
+    # A pair that was drawn twice counts twice, and is named once.
+    _, once = np.unique(i * (int(j.max(initial=0)) + 1) + j, return_index=True)
+    return PairCounts(
+        np.bincount(index, minlength=FINE_BINS),
+        _first(cosine[once], i[once], j[once], wanted.keep, largest=True),
+        _first(cosine[once], i[once], j[once], wanted.keep, largest=False),
+        wanted,
+        (one, two, three, four),
+        *_beyond(cosine, wanted.epsilon),
+    )
+
+
+def _first(cosine: np.ndarray, i: np.ndarray, j: np.ndarray, keep: int, *, largest: bool) -> tuple[Extreme, ...]:
+    order = np.lexsort((j, i, -cosine if largest else cosine))[:keep]
+    return tuple(Extreme(float(cosine[at]), int(i[at]), int(j[at])) for at in order)
+
+
+def _beyond(cosine: np.ndarray, epsilon: float | None) -> tuple[int, int]:
+    if epsilon is None:
+        return 0, 0
+    border = epsilon + ROUNDING
+    return int((cosine > border).sum()), int((cosine < -border).sum())
 
 
 def _products(unit: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> np.ndarray:

@@ -1,7 +1,7 @@
 """The exact distribution of all pairwise cosines, streamed in blocks.
 
 Every unordered pair i < j is multiplied once, binned, and forgotten. The floor is the symmetric half of a full product,
-n^2 d operations; binning a block that is still in the processor's cache costs about a tenth of multiplying it.
+n^2 d operations; what is done with a block while it is in the processor's cache costs about a tenth of multiplying it.
 `count_panels` of any share of `panel_pairs` can run anywhere, and the resulting `PairCounts` add up.
 """
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from repcap.errors import InputError, VectorsError
-from repcap.geometry.blocks import MEMORY, PANEL, PanelPair, Rows, panel_pairs, scan
-from repcap.geometry.histogram import FINE_BINS, Extreme, PairCounts
+from repcap.geometry.blocks import MEMORY, PANEL, PanelPair, Rows, count_above, panel_pairs, scan
+from repcap.geometry.histogram import FINE_BINS, ROUNDING, Extreme, PairCounts, Wanted, quanta
 from repcap.matrix import Matrix, ProgressFn
 
 if TYPE_CHECKING:
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 __all__ = ["PanelPair", "count_pairs", "count_panels", "panel_pairs"]
 
 _HALF = FINE_BINS // 2
+_PIECE = 1 << 16
+"""Cosines whose powers are added up at once on the cpu: 256 kB, which stay in a core's own cache."""
 
 
 def count_pairs(
     matrix: Matrix,
     *,
     mask: np.ndarray | None = None,
-    keep: int = 10,
+    wanted: Wanted = Wanted(),
     panel: int = PANEL,
     device: str = "auto",
     memory: int = MEMORY,
@@ -44,10 +46,10 @@ def count_pairs(
     """
     chosen = panel_pairs(matrix.count, panel)
     counted = count_panels(
-        matrix, chosen, mask=mask, keep=keep, panel=panel, device=device, memory=memory, on_progress=on_progress
+        matrix, chosen, mask=mask, wanted=wanted, panel=panel, device=device, memory=memory, on_progress=on_progress
     )
     if not counted.pairs:
-        raise VectorsError(f"{matrix.info.name} of {matrix.info.source} has no pair of rows that have a direction")
+        raise VectorsError(f"{matrix.info.title} has no pair of rows that have a direction")
     return counted
 
 
@@ -56,7 +58,7 @@ def count_panels(
     chosen: Sequence[PanelPair],
     *,
     mask: np.ndarray | None = None,
-    keep: int = 10,
+    wanted: Wanted = Wanted(),
     panel: int = PANEL,
     device: str = "auto",
     memory: int = MEMORY,
@@ -65,7 +67,8 @@ def count_panels(
     """Count the cosines of the pairs of rows in these pairs of panels.
 
     mask: shape (n,), bool, the rows to use; rows without a direction (zero, not finite) are left out in any case.
-    keep: how many of the largest and of the smallest cosines to name.
+    wanted: how many of the largest and of the smallest cosines to name, the epsilon beyond which pairs are counted, and
+    the centre about which powers are added up.
 
     Cost: n^2 d operations for all panels. Memory: `memory` bytes of float32 unit rows (at least two panels), and one
     block of cosines a thread. Never n x n. on_progress counts pairs of rows, dropped ones included.
@@ -73,14 +76,14 @@ def count_panels(
     Raises
     ------
     InputError
-        if `keep` or `mask` is unusable.
+        if `wanted` or `mask` is unusable.
     """
-    if keep < 0:
-        raise InputError(f"keep must be at least 0, got {keep}")
+    if wanted.keep < 0:
+        raise InputError(f"keep must be at least 0, got {wanted.keep}")
     tallies = scan(
         matrix,
         chosen,
-        lambda: _Tally(keep),
+        lambda: _Tally(wanted),
         scale=_HALF,
         mask=mask,
         panel=panel,
@@ -88,7 +91,7 @@ def count_panels(
         memory=memory,
         on_progress=on_progress,
     )
-    total = PairCounts.empty(keep)
+    total = PairCounts.empty(wanted)
     for tally in tallies:
         total = total + tally.result()
     return total
@@ -97,10 +100,12 @@ def count_panels(
 class _Tally:
     """What one thread has counted. Products come scaled by _HALF: bin numbers but for a shift."""
 
-    def __init__(self, keep: int) -> None:
-        self.keep = keep
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
         # Two guard bins: a float32 product may lie just outside [-1, 1].
         self.counts = np.zeros(FINE_BINS + 2, dtype=np.int64)
+        self.powers = [0, 0, 0, 0]
+        self.above = self.below = 0
         self.largest: list[Extreme] = []
         self.smallest: list[Extreme] = []
         self._index: torch.Tensor | None = None
@@ -110,15 +115,21 @@ class _Tally:
 
         if not same:
             columns = product.shape[1]
-            self._bin(product.view(-1), lambda at: (int(a.ids[at // columns]), int(b.ids[at % columns])))
+            self._count(product.view(-1), lambda at: (int(a.ids[at // columns]), int(b.ids[at % columns])))
             return
         i, j = torch.triu_indices(product.shape[0], product.shape[0], 1, device=product.device)
-        self._bin(product[i, j], lambda at: (int(a.ids[int(i[at])]), int(a.ids[int(j[at])])))
+        self._count(product[i, j], lambda at: (int(a.ids[int(i[at])]), int(a.ids[int(j[at])])))
 
-    def _bin(self, scaled: torch.Tensor, name: Callable[[int], tuple[int, int]]) -> None:
+    def _count(self, scaled: torch.Tensor, name: Callable[[int], tuple[int, int]]) -> None:
+        """scaled: (m,), in the order of the pairs' row numbers."""
         import torch
 
-        self._extremes(scaled, name)
+        if not scaled.numel():
+            return
+        low, high = (float(end) / _HALF for end in torch.aminmax(scaled))
+        self._extremes(scaled, low, high, name)
+        self._beyond(scaled, low, high)
+        self._powers(scaled)
         # Truncation is floor for positive numbers; +1 makes room for the lower guard bin.
         index = self._work_space(scaled)
         index.copy_(scaled.add_(_HALF + 1.0))
@@ -134,22 +145,66 @@ class _Tally:
             self._index = torch.empty(size, dtype=dtype, device=scaled.device)
         return self._index[:size]
 
-    def _extremes(self, scaled: torch.Tensor, name: Callable[[int], tuple[int, int]]) -> None:
-        if not self.keep or not scaled.numel():
+    def _beyond(self, scaled: torch.Tensor, low: float, high: float) -> None:
+        if self.wanted.epsilon is None:
             return
-        for sign, held in ((1.0, self.largest), (-1.0, self.smallest)):
-            best = float(scaled.max() if sign > 0 else scaled.min()) / _HALF
-            if len(held) == self.keep and sign * best <= sign * held[-1].cosine:
-                continue
-            top = scaled.topk(min(self.keep, scaled.numel()), largest=sign > 0)
-            for value, flat in zip(top.values.tolist(), top.indices.tolist(), strict=True):
+        border = self.wanted.epsilon + ROUNDING
+        if high > border:
+            self.above += count_above(scaled, border * _HALF)
+        border = -self.wanted.epsilon - ROUNDING
+        if low < border:
+            self.below += count_above(scaled, border * _HALF, under=True)
+
+    def _powers(self, scaled: torch.Tensor) -> None:
+        import torch
+
+        size = _PIECE if scaled.device.type == "cpu" else scaled.numel()
+        for piece in scaled.split(size):
+            first = piece - self.wanted.origin
+            second = first * first
+            sums = (first.sum(), second.sum(), torch.dot(first, second), torch.dot(second, second))
+            for power, value in enumerate(sums):
+                self.powers[power] += quanta(float(value) / float(_HALF) ** (power + 1))
+
+    def _extremes(self, scaled: torch.Tensor, low: float, high: float, name: Callable[[int], tuple[int, int]]) -> None:
+        keep = self.wanted.keep
+        if not keep:
+            return
+        for sign, best, held in ((1.0, high, self.largest), (-1.0, low, self.smallest)):
+            if len(held) == keep:
+                last, end = held[-1], max(-1.0, min(1.0, best))
+                if sign * end < sign * last.cosine or (end == last.cosine and name(0) > (last.i, last.j)):
+                    continue
+            for value, flat in _most(scaled, min(keep, scaled.numel()), sign > 0):
                 i, j = name(flat)
                 held.append(Extreme(max(-1.0, min(1.0, value / _HALF)), min(i, j), max(i, j)))
             held.sort(key=lambda e: (-sign * e.cosine, e.i, e.j))
-            del held[self.keep :]
+            del held[keep:]
 
     def result(self) -> PairCounts:
         counts = self.counts[1:-1].copy()
         counts[0] += self.counts[0]
         counts[-1] += self.counts[-1]
-        return PairCounts(counts, tuple(self.largest), tuple(self.smallest), self.keep)
+        one, two, three, four = self.powers
+        return PairCounts(
+            counts,
+            tuple(self.largest),
+            tuple(self.smallest),
+            self.wanted,
+            (one, two, three, four),
+            self.above,
+            self.below,
+        )
+
+
+def _most(scaled: torch.Tensor, keep: int, largest: bool) -> list[tuple[float, int]]:
+    """(value, position) of the `keep` largest or smallest; of equal values those that stand first."""
+    top = scaled.topk(keep, largest=largest)
+    values: list[float] = top.values.tolist()
+    found = [(v, at) for v, at in zip(values, top.indices.tolist(), strict=True) if v != values[-1]]
+    for first in range(0, scaled.numel(), 1 << 20):
+        if len(found) == keep:
+            break
+        equal = (scaled[first : first + (1 << 20)] == values[-1]).nonzero()[: keep - len(found), 0]
+        found += [(values[-1], first + at) for at in equal.tolist()]
+    return found

@@ -13,6 +13,7 @@ import torch
 from repcap.errors import InputError, VectorsError
 from repcap.geometry.rows import NO_REST, ZERO, Normaliser, UnitRows
 from repcap.matrix import Matrix
+from repcap.numerics import resolve_device
 
 _BLOCK_BYTES = 64 << 20
 _MAX_BLOCK_ROWS = 4096
@@ -171,6 +172,17 @@ class RowReader:
         wide = Normaliser(torch.float64)
         for indices, block in self.stored():
             yield _transformed(block, wide(block, indices), self.transform, normaliser)
+
+
+def plain_reader(matrix: Matrix, device: str = "auto", rows: torch.Tensor | None = None) -> RowReader:
+    """All rows of `matrix`, or `rows`, (m,) ascending numbers, as float32 unit rows in blocks of the default size."""
+    return RowReader(
+        matrix=matrix,
+        rows=torch.arange(matrix.count) if rows is None else rows,
+        device=resolve_device(device),
+        dtype=torch.float32,
+        block_rows=default_block_rows(matrix.dim),
+    )
 
 
 def _transformed(block: torch.Tensor, plain: UnitRows, transform: Transform, normaliser: Normaliser) -> UnitRows:

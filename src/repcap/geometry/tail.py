@@ -28,8 +28,14 @@ class Tail:
 
 
 def measured_tail(counts: PairCounts, epsilon: float) -> Tail:
-    """Shares of pairs with a cosine above epsilon and below -epsilon, to the mass of one fine bin."""
-    return Tail(max(0.0, 1.0 - counts.below(epsilon)), counts.below(-epsilon))
+    """Shares of pairs with a cosine above epsilon and below -epsilon.
+
+    Exact where `counts` was made for this epsilon (a pair within float32 rounding of it is not beyond it), else to the
+    mass of one fine bin.
+    """
+    if counts.wanted.epsilon == epsilon and counts.pairs:
+        return Tail(counts.above / counts.pairs, counts.below / counts.pairs)
+    return Tail(max(0.0, 1.0 - counts.share_below(epsilon)), counts.share_below(-epsilon))
 
 
 def normal_tail(mean: float, std: float, epsilon: float) -> Tail:
@@ -44,13 +50,20 @@ def random_tail(dim: int, epsilon: float) -> Tail:
     """The same of random directions in R^d, exactly: half of P(|cos| >= epsilon) on each side.
 
     The cosine c of two independent random directions has (c + 1)/2 ~ Beta((d - 1)/2, (d - 1)/2), so
-    P(|c| >= e) = I_{1-e^2}((d - 1)/2, 1/2). In d = 1 every pair is at +-1.
+    P(|c| >= e) = I_{1-e^2}((d - 1)/2, 1/2). In d = 1 every pair is at +-1. Where epsilon is below 0, `above` it and
+    `below` -epsilon hold more than half each.
     """
-    if epsilon <= 0.0:
-        return Tail(0.5, 0.5)
-    if epsilon >= 1.0:
-        return Tail(0.0, 0.0)
-    if dim == 1:
-        return Tail(0.5, 0.5)
-    half = 0.5 * math.exp(float(log_cap(dim, epsilon)))
-    return Tail(half, half)
+    if epsilon < 0.0:
+        side = 1.0 - random_tail(dim, -epsilon).above
+    elif epsilon >= 1.0:
+        side = 0.0
+    elif epsilon == 0.0 or dim == 1:
+        side = 0.5
+    else:
+        side = 0.5 * math.exp(float(log_cap(dim, epsilon)))
+    return Tail(side, side)
+
+
+def random_moments(dim: int) -> dict[str, float]:
+    """mean, std, skewness and excess kurtosis of the cosine of random directions in R^d: 0, d^-1/2, 0, -6/(d + 2)."""
+    return {"mean": 0.0, "std": dim**-0.5, "skewness": 0.0, "excess_kurtosis": -6.0 / (dim + 2.0)}

@@ -258,11 +258,13 @@ def _alive(matrix: Matrix) -> tuple[np.ndarray, dict[str, int]]:
 def _pairs(
     matrix: Matrix, alive: np.ndarray, epsilon: float, device: str, on_progress: ProgressFn | None
 ) -> tuple[float, tuple[int, int], Tail]:
-    """(coherence, the pair that attains it, shares of pairs beyond +-epsilon) of the alive rows."""
+    """(coherence, the pair that attains it, shares of pairs beyond +-epsilon) of the alive rows; exact."""
+    from repcap.geometry.histogram import Wanted
     from repcap.geometry.pairs import count_pairs
     from repcap.geometry.tail import measured_tail
 
-    counted = count_pairs(matrix, mask=alive, keep=1, device=device, on_progress=on_progress)
+    wanted = Wanted(keep=1, epsilon=epsilon)
+    counted = count_pairs(matrix, mask=alive, wanted=wanted, device=device, on_progress=on_progress)
     best = max((*counted.largest, *counted.smallest), key=lambda extreme: abs(extreme.cosine))
     return abs(best.cosine), (best.i, best.j), measured_tail(counted, epsilon)
 
@@ -279,6 +281,7 @@ def _compare(
     import numpy as np
 
     from repcap.geometry.alignment import UnitTable, largest_alignment
+    from repcap.geometry.histogram import ROUNDING
     from repcap.geometry.views import Subset
     from repcap.laws.bracket import bracket
     from repcap.laws.existence import random_coherence
@@ -303,7 +306,7 @@ def _compare(
         tied=embedding.info.tied,
         epsilon=spread.epsilon,
         class_name=spread.class_name,
-        rows_within=float((cosine <= spread.epsilon).mean()),
+        rows_within=float((cosine <= spread.epsilon + ROUNDING).mean()),
         largest=tuple((share, float(np.quantile(cosine, share))) for share in QUANTILES),
         strongest=tuple(
             (int(rows[at]), int(aligned.index[at]), text(int(aligned.index[at])), float(cosine[at])) for at in order
@@ -319,23 +322,11 @@ def _compare(
 
 def _spread(embedding: Matrix, z: float, device: str) -> Spread:
     """Mean and standard deviation of the embedding's rows."""
-    import torch
-
-    from repcap.geometry.reader import RowReader, default_block_rows
+    from repcap.geometry.reader import check_matrix, plain_reader
     from repcap.geometry.spread import spread_of
-    from repcap.numerics import resolve_device
 
-    found = spread_of(
-        RowReader(
-            matrix=embedding,
-            rows=torch.arange(embedding.count),
-            device=resolve_device(device),
-            dtype=torch.float32,
-            block_rows=default_block_rows(embedding.dim),
-        ),
-        "all",
-        z,
-    )
+    check_matrix(embedding)
+    found = spread_of(plain_reader(embedding, device), "all", z)
     if found is None:
         raise VectorsError(f"{embedding.info.source} has fewer than two embedding rows with a direction")
     return found

@@ -213,27 +213,17 @@ class _Sums:
 
 def _sums(matrix: Matrix, z: float, device: str, influence: bool) -> _Sums:
     """epsilon, and of each row its length over the median and, for one pass more, its influence on epsilon."""
-    import torch
-
     from repcap.geometry.jackknife import without_each
     from repcap.geometry.passes import first_pass
-    from repcap.geometry.reader import RowReader, check_matrix, default_block_rows
+    from repcap.geometry.reader import check_matrix, plain_reader
     from repcap.geometry.spread import spread
-    from repcap.numerics import resolve_device
 
     check_matrix(matrix)
-    reader = RowReader(
-        matrix=matrix,
-        rows=torch.arange(matrix.count),
-        device=resolve_device(device),
-        dtype=torch.float32,
-        block_rows=default_block_rows(matrix.dim),
-    )
+    reader = plain_reader(matrix, device)
     first = first_pass(reader, find_repeats=False)
-    if first.count < 3:
-        raise InputError(
-            f"{matrix.info.name} of {matrix.info.source} has {first.count} rows with a direction; 3 needed"
-        )
+    needed = 3 if influence else 2
+    if first.count < needed:
+        raise InputError(f"{matrix.info.title} has {first.count} rows with a direction; {needed} needed")
     moments = first.moments()
     epsilon = spread(reader, first, "all", z, moments=moments).epsilon
     length = (first.norms / first.norms.median()).numpy()

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from repcap._version import __version__
-from repcap.errors import InputError, RepcapError
+from repcap.errors import InputError, RepcapError, VectorsError
 from repcap.geometry.epsilon import Spread, check_z
-from repcap.geometry.histogram import PAPER_BINS, Extreme, PairCounts
-from repcap.geometry.tail import Tail, measured_tail, normal_tail, random_tail
+from repcap.geometry.histogram import PAPER_BINS, Extreme, PairCounts, Wanted
+from repcap.geometry.pair_intervals import SampleIntervals, sample_intervals
+from repcap.geometry.tail import Tail, measured_tail, normal_tail, random_moments, random_tail
 from repcap.matrix import Matrix, ProgressFn
 from repcap.numerics import Z_DEFAULT, check_seed, finite
 
 if TYPE_CHECKING:
     import numpy as np
+    import torch
 
 QUANTILES = (1e-6, 1e-4, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.9999, 0.999999)
 
@@ -37,14 +38,17 @@ class NamedPair:
 class PairDistribution:
     """All pairs of rows that have a direction: `count` rows of dimension `dim`, `pairs` unordered pairs.
 
-    coherence: the largest |cosine|. histogram: 300 bins over [-1, 1], as published.
-    standard_error: of the epsilon of a sample of pairs; None where every pair was counted.
+    dropped: rows without a direction. spread: mean and std, those of `repcap measure`. coherence: the largest |cosine|.
+    edges, counts: histogram of 300 bins over [-1, 1], as published. Of a sample of pairs (`sampled`) spread and all
+    else are of the sample, `count` is the rows to draw from, dropped and coherence are not known, and `intervals` says
+    how far the rest can be trusted; it is None where every pair was counted.
     """
 
     source: str
     matrix: str
     role: str
     count: int
+    dropped: int | None
     dim: int
     pairs: int
     spread: Spread
@@ -60,17 +64,22 @@ class PairDistribution:
     edges: tuple[float, ...] = dataclasses.field(repr=False)
     counts: tuple[int, ...] = dataclasses.field(repr=False)
     sampled: bool
-    standard_error: float | None
+    intervals: SampleIntervals | None
     seed: int | None
     seconds: float
     options: dict[str, Any]
     revision: str | None = None
 
     @property
+    def standard_error(self) -> float | None:
+        """Of the epsilon of a sample of pairs; None where every pair was counted."""
+        return None if self.intervals is None else self.intervals.epsilon_se
+
+    @property
     def sentence(self) -> str:
         """What the tail means, in words."""
         share, random = self.tail.both, self.tail_random.both
-        many = f"{share:.3%} of all pairs are beyond ±epsilon"
+        many = f"{share:.3%} of {'the sample' if self.sampled else 'all pairs'} are beyond ±epsilon"
         if random < 1e-12 * share:
             against = "random directions of this dimension have practically none there"
         else:
@@ -85,6 +94,7 @@ class PairDistribution:
             "role": self.role,
             "revision": self.revision,
             "count": self.count,
+            "dropped_count": self.dropped,
             "dim": self.dim,
             "pairs": self.pairs,
             "sampled": self.sampled,
@@ -100,7 +110,9 @@ class PairDistribution:
             "skewness": finite(self.skewness),
             "excess_kurtosis": finite(self.excess_kurtosis),
             "coherence": self.coherence,
+            "intervals": None if self.intervals is None else self.intervals.to_dict(),
             "quantiles": [{"share": share, "cosine": cosine} for share, cosine in self.quantiles],
+            "random": random_moments(self.dim),
             "tail": {
                 "measured": self.tail.to_dict(),
                 "normal": self.tail_normal.to_dict(),
@@ -117,7 +129,11 @@ class PairDistribution:
 
 @dataclasses.dataclass(frozen=True)
 class PairOptions:
-    """What `pairs` may be told beyond the source. tokenizer_rows: leave out rows beyond the tokenizer."""
+    """What `pairs` may be told beyond the source.
+
+    keep: pairs to name at either end. sample: draw so many pairs instead of counting all. tokenizer_rows: leave out
+    rows beyond the tokenizer. engine: `local[:N]`, `ray[:ADDRESS]`, or None for this process.
+    """
 
     z: float = Z_DEFAULT
     keep: int = 10
@@ -128,6 +144,15 @@ class PairOptions:
     exclude_ids: tuple[int, ...] = ()
     engine: str | None = None
     panel: int = 8192
+
+    def check(self) -> None:
+        """Raise InputError or DomainError for a value that means nothing."""
+        check_z(self.z)
+        check_seed(self.seed)
+        if self.keep < 0:
+            raise InputError(f"--top {self.keep}: give how many pairs to name, 0 for none")
+        if self.sample is not None and self.engine is not None:
+            raise InputError("--sample draws its pairs in this process: leave out --engine, or count all pairs")
 
     def to_dict(self) -> dict[str, Any]:
         """For the record, with the number of excluded rows instead of their list."""
@@ -151,84 +176,121 @@ def pairs(
     from repcap.sources import open_source
 
     chosen = PairOptions(**options)
-    check_z(chosen.z)
-    check_seed(chosen.seed)
+    chosen.check()
     started = time.perf_counter()
     with open_source(source, matrix) as opened:
-        mask = _mask(opened, chosen)
+        rows = _rows(opened, chosen)
         if chosen.sample is not None:
-            counted = _sampled(opened, mask, chosen, on_progress)
-        elif chosen.engine is not None:
-            counted = _spread(source, matrix, opened, mask, chosen, on_progress)
+            counted, spread = _sampled(opened, rows, chosen, on_progress)
         else:
-            from repcap.geometry.pairs import count_pairs
-
-            counted = count_pairs(
-                opened,
-                mask=mask,
-                keep=chosen.keep,
-                panel=chosen.panel,
-                device=chosen.device,
-                on_progress=on_progress,
-            )
-        return summarise(opened, counted, chosen, time.perf_counter() - started)
+            counted, spread = _counted((source, matrix), opened, rows, chosen, on_progress)
+        return summarise(opened, counted, spread, chosen, time.perf_counter() - started)
 
 
-def _mask(matrix: Matrix, options: PairOptions) -> np.ndarray | None:
-    import numpy as np
+def _rows(matrix: Matrix, options: PairOptions) -> torch.Tensor:
+    """Row numbers to use, (m,) int64, ascending."""
+    from repcap.geometry.reader import check_matrix, select_rows
 
-    if not options.tokenizer_rows and not options.exclude_ids:
-        return None
-    mask = np.ones(matrix.count, dtype=bool)
+    check_matrix(matrix)
+    known = None
     if options.tokenizer_rows:
         if matrix.tokens is None:
             raise InputError(f"{matrix.info.source} has no tokenizer beside it: leave out --tokenizer-rows")
-        mask[matrix.tokens.count :] = False
-    for index in options.exclude_ids:
-        if not 0 <= index < matrix.count:
-            raise InputError(f"row {index} is not in 0..{matrix.count - 1}: correct --exclude-ids")
-        mask[index] = False
+        known = min(matrix.tokens.count, matrix.count)
+    return select_rows(matrix.count, options.exclude_ids, vocab_size=known)
+
+
+def _mask(matrix: Matrix, rows: torch.Tensor) -> np.ndarray | None:
+    import numpy as np
+
+    if len(rows) == matrix.count:
+        return None
+    mask = np.zeros(matrix.count, dtype=bool)
+    mask[rows.numpy()] = True
     return mask
 
 
 def _sampled(
-    matrix: Matrix, mask: np.ndarray | None, options: PairOptions, on_progress: ProgressFn | None
-) -> PairCounts:
+    matrix: Matrix, rows: torch.Tensor, options: PairOptions, on_progress: ProgressFn | None
+) -> tuple[PairCounts, Spread]:
     from repcap.geometry.pair_sample import sample_pairs
 
     assert options.sample is not None
-    return sample_pairs(
-        matrix, options.sample, mask=mask, keep=options.keep, seed=options.seed, on_progress=on_progress
+    counted = sample_pairs(
+        matrix,
+        options.sample,
+        mask=_mask(matrix, rows),
+        wanted=Wanted(max(1, options.keep)),
+        seed=options.seed,
+        on_progress=on_progress,
     )
+    mean, std = counted.moments()[:2]
+    return counted, Spread("all", len(rows), matrix.dim, mean, std, options.z, sampled=True)
 
 
-def _spread(
-    source: Any,
-    matrix: str,
+def _counted(
+    origin: tuple[Any, str], matrix: Matrix, rows: torch.Tensor, options: PairOptions, on_progress: ProgressFn | None
+) -> tuple[PairCounts, Spread]:
+    """All pairs. Their mean and spread come first, in closed form, so that those beyond epsilon can be counted.
+
+    origin: the source and the name under which `matrix` was opened.
+    """
+    from repcap.geometry.pairs import count_pairs
+    from repcap.geometry.reader import plain_reader
+    from repcap.geometry.spread import spread_of
+
+    if options.engine is not None and not isinstance(origin[0], str):
+        raise InputError("an engine needs a source that its workers can open: give a path or a name, not a tensor")
+    spread = spread_of(plain_reader(matrix, options.device, rows), "all", options.z)
+    if spread is None:
+        raise VectorsError(f"{matrix.info.title} has no pair of rows that have a direction")
+    wanted, mask = Wanted(max(1, options.keep), spread.mean, spread.epsilon), _mask(matrix, rows)
+    if options.engine is not None:
+        pinned = (_pinned(origin[0], matrix), origin[1])
+        return _over_engine(pinned, matrix, mask, wanted, options, on_progress), spread
+    counted = count_pairs(
+        matrix, mask=mask, wanted=wanted, panel=options.panel, device=options.device, on_progress=on_progress
+    )
+    return counted, spread
+
+
+def _pinned(source: str, opened: Matrix) -> str:
+    """The source for workers, who open it later: of a Hub repository the commit that is open here."""
+    from repcap.sources.spec import parse_spec
+
+    spec = parse_spec(source)
+    if spec.scheme != "hub" or opened.info.revision is None:
+        return source
+    folder = f"/{spec.folder}" if spec.folder else ""
+    tensor = f"::{spec.tensor}" if spec.tensor else ""
+    return f"hf://{spec.location}@{opened.info.revision}{folder}{tensor}"
+
+
+def _over_engine(
+    origin: tuple[str, str],
     opened: Matrix,
     mask: np.ndarray | None,
+    wanted: Wanted,
     options: PairOptions,
     on_progress: ProgressFn | None,
 ) -> PairCounts:
-    """Share the panel pairs out over an engine. Each unit opens the source itself, so `source` must be a spec."""
+    """Share the panel pairs out over an engine. Each unit opens the source itself."""
     from repcap.engine import Fault, Unit, parse_engine, run
     from repcap.geometry.pairs import panel_pairs
 
-    if not isinstance(source, str):
-        raise InputError("an engine needs a source that its workers can open: give a path or a name, not a tensor")
     assert options.engine is not None
     chosen = panel_pairs(opened.count, options.panel)
     lots = min(len(chosen), max(16, 8 * parse_engine(options.engine).workers))
     units = [
         Unit(
             str(lot),
-            (source, matrix, chosen[lot::lots], mask, options),
+            (*origin, chosen[lot::lots], mask, wanted, options),
             f"lot {lot + 1} of {lots}",
             len(chosen[lot::lots]),
         )
         for lot in range(lots)
     ]
-    total = PairCounts.empty(options.keep)
+    total = PairCounts.empty(wanted)
     faults: list[Fault] = []
     done = 0
 
@@ -244,66 +306,58 @@ def _spread(
     return total
 
 
-def count_lot(payload: tuple[str, str, Sequence[Any], Any, PairOptions]) -> dict[str, Any]:
+def count_lot(payload: tuple[str, str, Sequence[Any], Any, Wanted, PairOptions]) -> dict[str, Any]:
     """Worker: count one lot of panel pairs. Returns the counts as plain lists."""
     from repcap.geometry.pairs import PanelPair, count_panels
     from repcap.sources import open_source
 
-    source, matrix, chosen, mask, options = payload
+    source, matrix, chosen, mask, wanted, options = payload
     with open_source(source, matrix) as opened:
         return count_panels(
             opened,
             [PanelPair(*pair) for pair in chosen],
             mask=mask,
-            keep=options.keep,
+            wanted=wanted,
             panel=options.panel,
             device=options.device,
         ).to_dict()
 
 
-def summarise(matrix: Matrix, counted: PairCounts, options: PairOptions, seconds: float) -> PairDistribution:
+def summarise(
+    matrix: Matrix, counted: PairCounts, spread: Spread, options: PairOptions, seconds: float
+) -> PairDistribution:
     """Moments, quantiles, tails and named pairs of counted pairs of `matrix`."""
-    mean, std, skewness, kurtosis = counted.moments()
-    sampled = options.sample is not None
-    # p unordered pairs come from the n with n (n - 1) / 2 = p rows; a sample does not tell.
-    count = matrix.count if sampled else round((1.0 + math.sqrt(1.0 + 8.0 * counted.pairs)) / 2.0)
-    spread = Spread("all", count, matrix.dim, mean, std, options.z)
+    _, _, skewness, kurtosis = counted.moments()
+    sampled, tail = options.sample is not None, measured_tail(counted, spread.epsilon)
     edges, counts = counted.histogram(PAPER_BINS)
-    extremes = [abs(e.cosine) for e in counted.largest[:1] + counted.smallest[:1]]
+    ends = [abs(end.cosine) for end in (counted.largest[0], counted.smallest[0])]
     return PairDistribution(
         source=matrix.info.source,
         matrix=matrix.info.name,
         role=matrix.info.role,
-        count=count,
+        count=spread.count,
+        dropped=None if sampled else spread.dropped,
         dim=matrix.dim,
         pairs=counted.pairs,
         spread=spread,
         skewness=skewness,
         excess_kurtosis=kurtosis,
-        coherence=max(extremes) if extremes and not sampled else None,
+        coherence=None if sampled else max(ends),
         quantiles=tuple((share, counted.quantile(share)) for share in QUANTILES),
-        tail=measured_tail(counted, spread.epsilon),
-        tail_normal=normal_tail(mean, std, spread.epsilon),
+        tail=tail,
+        tail_normal=normal_tail(spread.mean, spread.std, spread.epsilon),
         tail_random=random_tail(matrix.dim, spread.epsilon),
-        largest=_named(matrix, counted.largest),
-        smallest=_named(matrix, counted.smallest),
+        largest=_named(matrix, counted.largest[: options.keep]),
+        smallest=_named(matrix, counted.smallest[: options.keep]),
         edges=tuple(edges.tolist()),
         counts=tuple(counts.tolist()),
         sampled=sampled,
-        standard_error=_standard_error(std, skewness, kurtosis, options.z, counted.pairs) if sampled else None,
+        intervals=sample_intervals(counted, options.z, tail, QUANTILES) if sampled else None,
         seed=options.seed if sampled else None,
         seconds=seconds,
         options=options.to_dict(),
         revision=matrix.info.revision,
     )
-
-
-def _standard_error(std: float, skewness: float, kurtosis: float, z: float, pairs: int) -> float:
-    """Of mean + z std over independently drawn pairs, by the delta method.
-
-    Var(mean) = s^2/M, Cov(mean, std) = s^2 g/(2M), Var(std) = s^2 (h + 2)/(4M), g skewness, h excess kurtosis.
-    """
-    return std * math.sqrt(max(0.0, 1.0 + z * skewness + z * z * (kurtosis + 2.0) / 4.0) / pairs)
 
 
 def _named(matrix: Matrix, extremes: Sequence[Extreme]) -> tuple[NamedPair, ...]:
