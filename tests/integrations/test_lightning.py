@@ -88,6 +88,19 @@ def test_accumulated_gradients_count_optimiser_steps(tmp_path):
     assert steps == [1, 2, 3]
 
 
+def test_any_failure_of_a_measurement_leaves_training_alone(tmp_path, monkeypatch):
+    import repcap.geometry.live
+    from repcap.integrations.lightning import EpsilonCallback
+
+    def fail(*_args, **_kwargs):
+        raise RuntimeError("no memory")
+
+    monkeypatch.setattr(repcap.geometry.live, "live_spread", fail)
+    trainer, rows = fit(tmp_path, EpsilonCallback(every=1), Small(), steps=3)
+    assert trainer.global_step == 3
+    assert not any("repcap/epsilon" in row for row in rows)
+
+
 def test_untied_matrices_have_two_names(tmp_path):
     from repcap.integrations.lightning import EpsilonCallback
 

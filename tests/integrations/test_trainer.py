@@ -44,7 +44,7 @@ def epsilon(rows):
 
 @pytest.fixture
 def trainer(tmp_path):
-    def build(*callbacks, tied=True, steps=6):
+    def build(*callbacks, tied=True, steps=6, **options):
         torch.manual_seed(0)
         config = transformers.LlamaConfig(
             vocab_size=40,
@@ -55,20 +55,26 @@ def trainer(tmp_path):
             num_key_value_heads=2,
             tie_word_embeddings=tied,
         )
-        arguments = transformers.TrainingArguments(
-            output_dir=str(tmp_path),
-            max_steps=steps,
-            per_device_train_batch_size=4,
-            learning_rate=1e-2,
-            logging_steps=4,
-            report_to="none",
-            save_strategy="no",
-            use_cpu=True,
-            disable_tqdm=True,
-            dataloader_pin_memory=False,
+        settings = {
+            "output_dir": str(tmp_path),
+            "max_steps": steps,
+            "per_device_train_batch_size": 4,
+            "learning_rate": 1e-2,
+            "logging_steps": 4,
+            "report_to": "none",
+            "save_strategy": "no",
+            "use_cpu": True,
+            "disable_tqdm": True,
+            "dataloader_pin_memory": False,
+            **options,
+        }
+        return transformers.Trainer(
+            model=transformers.LlamaForCausalLM(config),
+            args=transformers.TrainingArguments(**settings),
+            train_dataset=Rows(),
+            eval_dataset=Rows(),
+            callbacks=list(callbacks),
         )
-        model = transformers.LlamaForCausalLM(config)
-        return transformers.Trainer(model=model, args=arguments, train_dataset=Rows(), callbacks=list(callbacks))
 
     return build
 
@@ -139,6 +145,55 @@ def test_what_cannot_be_measured_warns_once_and_does_not_stop_training(trainer, 
     run.train()
     assert not any("repcap/epsilon" in row for row in run.state.log_history)
     assert len([record for record in caplog.records if record.name == "repcap.integrations"]) == 1
+
+
+def test_any_failure_of_a_measurement_leaves_training_alone(trainer, caplog, monkeypatch):
+    import repcap.geometry.live
+    from repcap.integrations import EpsilonCallback
+
+    def fail(*_args, **_kwargs):
+        raise RuntimeError("the device is out of\nmemory")
+
+    monkeypatch.setattr(repcap.geometry.live, "live_spread", fail)
+    run = trainer(steps=3)
+    EpsilonCallback(every=1).attach(run)
+    run.train()
+    assert run.state.global_step == 3
+    (warned,) = [record for record in caplog.records if record.name == "repcap.integrations"]
+    assert warned.getMessage() == "repcap measures nothing: the device is out of memory"
+
+
+def test_accumulated_gradients_evaluation_and_two_loggers(trainer, tmp_path):
+    from repcap.integrations import EpsilonCallback
+
+    first, second = Recorder(), Recorder()
+    run = trainer(
+        first,
+        second,
+        gradient_accumulation_steps=2,
+        eval_strategy="steps",
+        eval_steps=2,
+        save_strategy="steps",
+        save_steps=2,
+    )
+    EpsilonCallback(every=2).attach(run)
+    run.train()
+    ours = [(step, logs) for step, logs in first.logs if "repcap/epsilon" in logs]
+    assert [step for step, _ in ours] == [2, 4, 6]
+    assert not any("eval_loss" in logs for _, logs in ours)
+    assert [step for step, logs in first.logs if "eval_loss" in logs] == [2, 4, 6]
+    assert first.logs == second.logs
+    run.evaluate()
+    assert len([logs for _, logs in first.logs if "repcap/epsilon" in logs]) == 3
+
+    again = Recorder()
+    resumed = trainer(again, steps=8, gradient_accumulation_steps=2)
+    EpsilonCallback(every=2).attach(resumed)
+    resumed.train(resume_from_checkpoint=str(tmp_path / "checkpoint-4"))
+    ours = [(step, logs["repcap/epsilon"]) for step, logs in again.logs if "repcap/epsilon" in logs]
+    assert [step for step, _ in ours] == [6, 8]
+    history = [row for row in resumed.state.log_history if "repcap/epsilon" in row]
+    assert [row["step"] for row in history] == [2, 4, 6, 8]
 
 
 @pytest.mark.parametrize("every", [0, -3, 2.5, True])

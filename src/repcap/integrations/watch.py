@@ -6,7 +6,7 @@ import dataclasses
 import logging
 from typing import TYPE_CHECKING
 
-from repcap.errors import InputError, RepcapError
+from repcap.errors import InputError
 from repcap.numerics import Z_DEFAULT
 
 if TYPE_CHECKING:
@@ -65,9 +65,10 @@ class Watch:
                     f"{self.prefix}/{name}epsilon_ratio": spread.ratio,
                     f"{self.prefix}/{name}class": CLASS_NUMBERS[spread.class_name],
                 }
-        except RepcapError as error:
+        except Exception as error:  # a full device, a weight that cannot be read: whatever it is, training goes on
             if not self._silenced:
-                _log.warning("repcap measures nothing: %s", error)
+                reason = " ".join(str(error).split()) or type(error).__name__
+                _log.warning("repcap measures nothing: %s", reason)
                 self._silenced = True
             return {}
         self.last = found
