@@ -146,3 +146,12 @@ def test_stores_without_models(tmp_path):
         trend(tmp_path / "s.sqlite")
     with pytest.raises(InputError, match="kind"):
         trend(tmp_path / "s.sqlite", kind="pack")
+
+
+def test_store_of_matrices_that_are_no_embeddings(tmp_path, repcap):
+    np.save(tmp_path / "a.npy", np.random.default_rng(0).standard_normal((20, 4)))
+    path = tmp_path / "s.sqlite"
+    (tmp_path / "models.txt").write_text(str(tmp_path / "a.npy"))
+    assert repcap("survey", tmp_path / "models.txt", "--store", path, "--engine", "inline").code == 0
+    with pytest.raises(InputError, match="holds 1 results, none of them of an embedding"):
+        trend(path)

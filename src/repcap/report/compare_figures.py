@@ -6,12 +6,15 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from repcap.errors import InputError
 from repcap.report import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def draw_rows(record: Mapping[str, Any], path: str | os.PathLike[str], formats: Sequence[str] = ()) -> list[Path]:
@@ -60,13 +63,7 @@ def draw_track(record: Mapping[str, Any], path: str | os.PathLike[str], formats:
         raise InputError("no checkpoint was measured: nothing to draw")
     steps, numbered = _steps(points)
     with style.figure("wide", 1, 2) as (drawn, (left, right)):
-        errors = [1.96 * (point["epsilon_se"] or 0.0) for point in points]
-        left.errorbar(
-            steps, [p["epsilon"] for p in points], errors, color=style.BLUE, marker="o", capsize=2, label="epsilon"
-        )
-        left.axhline(points[0]["epsilon_null"], color=style.GREY, ls="--", lw=1, label="random directions")
-        left.set_title("epsilon ± 1.96 standard errors")
-        left.legend()
+        _draw_epsilon(left, steps, points)
         for key, label, colour, marker in (
             ("to_first", "to the first", style.GREEN, "s"),
             ("to_previous", "to the one before", style.ORANGE, "^"),
@@ -81,6 +78,25 @@ def draw_track(record: Mapping[str, Any], path: str | os.PathLike[str], formats:
             axes.set_xlabel("training step" if numbered else "checkpoint")
             axes.xaxis.get_major_locator().set_params(integer=True)
         return style.save(drawn, path, formats)
+
+
+def _draw_epsilon(axes: Axes, steps: Sequence[int], points: Sequence[Mapping[str, Any]]) -> None:
+    values = np.array([point["epsilon"] for point in points])
+    errors = np.array([1.96 * (point["epsilon_se"] or 0.0) for point in points])
+    axes.errorbar(steps, values, errors, color=style.BLUE, marker="o", capsize=2, label="epsilon")
+    null = points[0]["epsilon_null"]
+    label = f"random directions, {null:.4f}"
+    low, high = float((values - errors).min()), float((values + errors).max())
+    span = max(high - low, 1e-3 * high)
+    # An axis down to a far null would flatten what happens in the run.
+    if low - 4 * span <= null <= high + 4 * span:
+        axes.axhline(null, color=style.GREY, ls="--", lw=1, label=label)
+    else:
+        axes.plot([], [], color=style.GREY, ls="--", lw=1, label=f"{label}: {'below' if null < low else 'above'}")
+        axes.set_ylim(low - 0.5 * span, high + 0.8 * span)
+    axes.ticklabel_format(axis="y", useOffset=False)
+    axes.set_title("epsilon ± 1.96 standard errors")
+    axes.legend(loc="upper left")
 
 
 def _steps(points: Sequence[Mapping[str, Any]]) -> tuple[list[int], bool]:

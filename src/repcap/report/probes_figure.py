@@ -45,6 +45,7 @@ def draw_probes(record: Mapping[str, Any], path: str | os.PathLike[str], formats
         for axes, (values, title, colours, least) in zip(grid[0], maps, strict=True):
             _map(drawn, axes, values, names, layers, colours, least)
             axes.set_title(title)
+        drawn.suptitle(style.short_name(str(record["source"])), fontsize=10, x=0.01, ha="left")
         return style.save(drawn, path, formats)
 
 
@@ -63,4 +64,4 @@ def _map(
     axes.set_yticks(range(0, len(layers), step), [str(layer) for layer in layers[::step]])
     axes.set_ylabel("block")
     axes.grid(False)
-    drawn.colorbar(image, ax=axes, shrink=0.9)
+    drawn.colorbar(image, ax=axes, aspect=40)

@@ -254,4 +254,7 @@ def trend(
     with Store(store, "read") as opened:
         chosen = kind or (MEASURE if opened.count(MEASURE) else PUBLISHED)
         points = points_of(opened.records(chosen), role)
+        held = opened.count(chosen)
+    if held and not points:
+        raise InputError(f"{store} holds {held} results, none of them of an {role} with an epsilon and its ratio")
     return trend_of(points, str(store), without)
