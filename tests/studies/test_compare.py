@@ -281,3 +281,52 @@ def test_quantised_against_full_precision_of_the_demo(tmp_path):
         assert found.rows.rows == 4000
         means.append(found.rows.mean)
     assert 0.9 < means[1] < means[0] < 0.9999
+
+
+def test_track_of_files_in_one_directory(tmp_path):
+    torch.manual_seed(6)
+    for step in (300, 20, 1000):
+        save_file({"model.embed_tokens.weight": torch.randn(20, 4)}, tmp_path / f"step_{step}.safetensors")
+    (tmp_path / "step_20.log").write_text("no weights")
+    assert [step for _, step in expand([str(tmp_path)])] == [20, 300, 1000]
+    assert [point.step for point in track([str(tmp_path)]).points] == [20, 300, 1000]
+
+
+def test_a_checkpoint_without_common_rows_is_measured_all_the_same(checkpoint):
+    torch.manual_seed(7)
+    first, second = torch.randn(20, 4), torch.randn(20, 4)
+    first[10:], second[:10] = 0.0, 0.0
+    found = track([checkpoint("step1", first), checkpoint("step2", second)])
+    assert [point.to_first for point in found.points] == [None, None]
+    assert not found.failures
+    assert "no row has a direction in both" in found.notes[0]
+
+
+def test_ctrl_c_shows_the_checkpoints_that_were_measured(checkpoint, repcap, monkeypatch):
+    import repcap.studies.track as module
+
+    paths = [checkpoint(f"step{step}", torch.randn(20, 4)) for step in (1, 2, 3)]
+    visit = module._Walk.visit
+
+    def stopped(walk, source, step):
+        if step == 3:
+            raise KeyboardInterrupt
+        visit(walk, source, step)
+
+    monkeypatch.setattr(module._Walk, "visit", stopped)
+    done = repcap("track", *paths, "--json")
+    assert done.code == 130
+    assert [point["step"] for point in done.json["points"]] == [1, 2]
+    assert done.json["notes"] == ["interrupted after 2 of 3 checkpoints"]
+    assert done.err == "repcap: error: interrupted\n"
+    monkeypatch.setattr(module._Walk, "visit", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    nothing = repcap("track", *paths)
+    assert (nothing.code, nothing.out) == (130, "")
+
+
+def test_figures_that_cannot_be_written_are_refused_before_the_work(checkpoint, repcap, tmp_path):
+    path = checkpoint("step1", torch.randn(20, 4))
+    for verb in (("compare", path, path), ("track", path)):
+        failed = repcap(*verb, "--plot", tmp_path / "nowhere" / "x.png")
+        assert (failed.code, failed.out) == (2, "")
+        assert "no such file or directory" in failed.err

@@ -53,6 +53,10 @@ def test_against_brute_force(files):
     assert float(cosines(decoder[[row]], embedding[[other]]).abs()) == pytest.approx(cosine, abs=1e-6)
     assert token is None
     assert part.budget == 56 + 80
+    room = found.measured.capacity
+    assert found.filled == pytest.approx(
+        {key: 56 / 10 ** room[key]["log10"] for key in ("construction", "law", "upper")}
+    )
     assert found.measured.count == 57  # epsilon is of all rows with a direction
     assert found.measured.info.role == "decoder"
 
@@ -111,6 +115,7 @@ def test_command_and_measure_against(files, repcap):
     assert text.code == 0
     assert max(map(len, text.out.splitlines())) <= 80
     assert "alive rows" in text.out
+    assert "k over capacity" in text.out
     assert repcap("measure", sae, model, "--against", model).code == 2
     assert "goes with" in repcap("measure", sae, "--against", model, "--centre").err
 

@@ -161,3 +161,8 @@ def test_words_that_are_no_rows_are_refused_before_the_rows_are_read(options, wo
         with pytest.raises(InputError, match=words):
             neighbours(matrix, **options)
         assert matrix.bytes_read == 0
+
+
+def test_words_that_cancel_out_are_refused():
+    with pytest.raises(InputError, match='the words of "#1 - #1" cancel out'):
+        neighbours(numbered(), analogies=["#1 - #1"])

@@ -57,6 +57,10 @@ def command(
             device=device,
             on_progress=on_progress,
         )
+    if json:
+        common.print_json(result)
+    else:
+        _show(result)
     if plot is not None and result.rows is not None:
         from repcap.report.compare_figures import draw_rows
 
@@ -64,10 +68,6 @@ def command(
             common.note(f"wrote {written}")
     elif plot is not None:
         common.warn(f"no figure: {result.reason}")
-    if json:
-        common.print_json(result)
-    else:
-        _show(result)
 
 
 def _show(result: Comparison) -> None:
@@ -101,7 +101,7 @@ def _sides(result: Comparison) -> RenderableType:
         "std": [f"{side.std:.6f}" for side in sides],
         "epsilon": [f"{side.epsilon:.6f}" for side in sides],
         "standard error": ["" if side.epsilon_se is None else f"{side.epsilon_se:.2g}" for side in sides],
-        "ratio to random": [f"{side.epsilon_ratio:.3f}" for side in sides],
+        "ratio to random": [f"{side.epsilon_ratio:.3f}" if side.spread.null else "-" for side in sides],
         "class": [side.class_name for side in sides],
         "effective dimension": [f"{side.effective_dim:.1f}" for side in sides],
     }
@@ -116,6 +116,7 @@ def _rows(rows: RowCosines) -> list[RenderableType]:
     line = common.new_table(
         f"\ncosine of corresponding rows, {rows.rows} pairs", *(f">{share:.0%}" for share, _ in rows.quantiles)
     )
+    line.padding = (0, 0, 0, 1)  # nine columns of eight, which fit
     line.add_row(*(f"{cosine:.5f}" for _, cosine in rows.quantiles))
     facts = f"mean {rows.mean:.6f}, std {rows.std:.6f}, length in b / length in a: {rows.norm_ratio:.4f} (median)"
     parts: list[RenderableType] = [line, Text(facts)]

@@ -77,6 +77,10 @@ def _rows(result: Dictionary) -> RenderableType:
     table.add_row("  of random lines", f"{result.coherence_random:.6f}", "median")
     for name in ("ratio", "full"):
         table.add_row(f"epsilon of law {name}", f"{result.law_epsilon[name]:.6f}", f"at which {result.alive} fit")
+    for key, share in (result.filled or {}).items():
+        what = {"construction": "best explicit set", "law": "published law", "upper": "proven upper bound"}[key]
+        label = "k over capacity" if key == "construction" else ""
+        table.add_row(label, f"{share:.3g}", f"{what}, at epsilon {result.measured.epsilon:.4f}")
     return table
 
 

@@ -139,7 +139,9 @@ def _overview(found: Overview) -> None:
     table = common.new_table(None, ">row", "primary token", ">cluster", "some of the tokens nearest to it")
     table.title = Text(f"\n{found.primary_count} primary tokens: nearest neighbour of more than {found.tau} others")
     for cluster in found.primary:
-        members = " ".join(common.visible(one.token or "", 14) for one in cluster.members)
+        members = " ".join(
+            f"#{one.row}" if one.token is None else common.visible(one.token, 14) for one in cluster.members
+        )
         table.add_row(str(cluster.row), _text(cluster.token), str(cluster.size), Text(members, no_wrap=True))
     console.print(table if found.primary else table.title)
     if found.tail is not None:

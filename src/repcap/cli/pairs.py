@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -96,7 +97,7 @@ def _numbers(result: PairDistribution) -> Table:
     table = common.new_table(None, "", ">measured", *sampled, ">normal", ">random")
 
     def add(label: str, form: str, values: Sequence[float], interval: tuple[float, float] | None = None) -> None:
-        measured, *models = (f"{value:{form}}" for value in values)
+        measured, *models = (_number(value, form) for value in values)
         between = "" if interval is None else f"{interval[0]:{form}} .. {interval[1]:{form}}"
         table.add_row(label, measured, *([between] if sampled else []), *models)
 
@@ -113,6 +114,13 @@ def _numbers(result: PairDistribution) -> Table:
     if result.coherence is not None:
         table.add_row("coherence (largest |cos|)", f"{result.coherence:.6f}")
     return table
+
+
+def _number(value: float, form: str) -> str:
+    """`-` for what is not defined; short also where a huge z makes it huge."""
+    if math.isnan(value):
+        return "-"
+    return f"{value:{form}}" if abs(value) < 1e4 else f"{value:.3e}"
 
 
 def _quantiles(result: PairDistribution) -> Table:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from repcap.cli.printable import printable
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -12,7 +14,7 @@ WIDTH = 80
 
 
 def prose(text: str) -> RenderableType:
-    """`text` after an empty line, wrapped at 80 columns, nothing in it taken for markup."""
+    """`text` after an empty line, wrapped at 80 columns, nothing in it taken for markup or terminal codes."""
     from rich.text import Text
 
-    return Text("\n" + "\n".join(textwrap.wrap(text, WIDTH)))
+    return Text("\n" + "\n".join(printable(line) for line in textwrap.wrap(text, WIDTH)))

@@ -32,23 +32,30 @@ def command(
 
     Steps are read from names such as checkpoint-1000, step_500 or org/name@step3000, and order the checkpoints.
     """
-    from repcap.studies.track import track
+    from repcap.studies.track import TrackInterrupted, track
 
     common.check_plot(plot)
-    common.check_plot(plot)
-    with common.progress("Checkpoints", "checkpoints") as on_progress:
-        result = track(sources, matrix, z=z, device=device, seed=seed, on_progress=on_progress)
-    if plot is not None:
-        from repcap.report.compare_figures import draw_track
+    try:
+        with common.progress("Checkpoints", "checkpoints") as on_progress:
+            result = track(sources, matrix, z=z, device=device, seed=seed, on_progress=on_progress)
+    except TrackInterrupted as stop:  # what was measured is shown
+        _report(stop.track, None, json)
+        raise
+    _report(result, plot, json)
 
-        for written in draw_track(result.to_dict(), plot):
-            common.note(f"wrote {written}")
+
+def _report(result: Track, plot: Path | None, json: bool) -> None:
     if json:
         common.print_json(result)
     else:
         _show(result)
     for source, reason in result.failures:
         common.warn(f"left out {source}: {reason}")
+    if plot is not None:
+        from repcap.report.compare_figures import draw_track
+
+        for written in draw_track(result.to_dict(), plot):
+            common.note(f"wrote {written}")
 
 
 def _show(result: Track) -> None:

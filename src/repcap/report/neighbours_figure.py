@@ -26,7 +26,8 @@ def draw_word_pairs(record: Mapping[str, Any], path: str | os.PathLike[str], for
     """
     kinds = [kind for kind in record["word_pairs"] if kind["cosines"]]
     if not kinds:
-        raise InputError("there are no word pairs to draw: ask for them with --word-pairs")
+        what = "no word of the pairs is a token" if record["word_pairs"] else "ask for them with --word-pairs"
+        raise InputError(f"there are no word pairs to draw: {what}")
     rows = sum(len(kind["cosines"]) for kind in kinds) + len(kinds) - 1
     with style.figure((7.2, 1.1 + 0.125 * min(max(rows, 12), NAMED))) as (drawn, axes):
         names: list[tuple[int, str]] = []

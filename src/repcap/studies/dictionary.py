@@ -103,6 +103,16 @@ class Dictionary:
         return self.zero + self.non_finite + self.tiny
 
     @property
+    def filled(self) -> dict[str, float] | None:
+        """k over capacity: alive rows over the vectors that {construction, law, upper} have room for at the
+        dictionary's own epsilon. None where epsilon is not between 0 and 1.
+        """
+        capacity = self.measured.capacity
+        if capacity is None:
+            return None
+        return {key: 10.0 ** (math.log10(self.alive) - part["log10"]) for key, part in capacity.items()}
+
+    @property
     def sentence(self) -> str:
         """The result in words."""
         found = self.measured
@@ -135,6 +145,7 @@ class Dictionary:
             "coherence_bound": self.coherence_bound,
             "coherence_random": self.coherence_random,
             "law_epsilon": self.law_epsilon,
+            "filled": self.filled,
             "against": self.against.to_dict() if self.against else None,
             "sentence": self.sentence,
             "dictionary_notes": list(self.notes),

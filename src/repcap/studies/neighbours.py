@@ -291,6 +291,8 @@ def _analogy(matrix: Matrix, index: TokenIndex | None, text: str, expect: str | 
     rows = [_row(matrix, index, term.word) for term in terms]
     signs = torch.tensor([float(term.sign) for term in terms], dtype=torch.float64)
     query = signs @ unit_of(matrix, rows)
+    if float(query.norm()) < 1e-9:
+        raise InputError(f'the words of "{text}" cancel out: nothing is nearest to that')
     exclude = frozenset(rows) if index is None else index.forms_of(rows)
     found = ranked(matrix, query[None], top, exclude=[exclude])[0]
     rank = None

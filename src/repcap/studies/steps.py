@@ -15,6 +15,7 @@ _NAMED = re.compile(
 )
 _ORDER = ("step", "iteration", "iter", "update", "checkpoint", "ckpt")
 """Where a name holds several numbers (`epoch=3-step=1200`), the first of these decides."""
+_FILES = (".safetensors", ".gguf", ".bin", ".pt", ".pth", ".ckpt", ".npy", ".npz")
 _SCALE = {"": 1, "k": 1000, "m": 1_000_000}
 
 
@@ -42,8 +43,8 @@ def step_of(source: str) -> int | None:
 def expand(sources: Iterable[str]) -> list[tuple[str, int | None]]:
     """(source, step) of each checkpoint, by step where every one has a step, else in the order given.
 
-    A pattern (`run/checkpoint-*`) stands for the paths that it matches; a directory whose sub-directories are named by
-    steps, for those.
+    A pattern (`run/checkpoint-*`) stands for the paths that it matches; a directory whose sub-directories, or else
+    whose files of weights, are named by steps, for those.
 
     Raises
     ------
@@ -68,8 +69,10 @@ def expand(sources: Iterable[str]) -> list[tuple[str, int | None]]:
 
 
 def _run(source: str) -> list[str]:
-    """Checkpoint directories of a run directory; empty where it is none (it may be a checkpoint itself)."""
+    """Checkpoints of a run directory; empty where it is none (it may be a checkpoint itself)."""
     path = Path(source)
     if not path.is_dir():
         return []
-    return sorted(str(item) for item in path.iterdir() if item.is_dir() and step_of(item.name) is not None)
+    named = sorted(item for item in path.iterdir() if step_of(item.name) is not None)
+    folders = [str(item) for item in named if item.is_dir()]
+    return folders or [str(item) for item in named if item.name.endswith(_FILES)]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from repcap._version import __version__
-from repcap.errors import InputError, RepcapError
+from repcap.errors import InputError, RepcapError, VectorsError
 from repcap.matrix import Matrix, ProgressFn
 from repcap.studies.compare import QUANTILES, summarise_rows
 from repcap.studies.pairing import pair_rows
@@ -102,6 +102,14 @@ class Track:
         }
 
 
+class TrackInterrupted(KeyboardInterrupt):
+    """Ctrl-C after some checkpoints were measured; `track` holds them."""
+
+    def __init__(self, track: Track) -> None:
+        super().__init__()
+        self.track = track
+
+
 def track(
     sources: Sequence[str],
     matrix: str = "embedding",
@@ -125,6 +133,8 @@ def track(
         if nothing is named.
     SourceError, VectorsError
         the first failure, where no checkpoint could be measured.
+    TrackInterrupted
+        a KeyboardInterrupt that holds the checkpoints which were measured before it.
     """
     started = time.perf_counter()
     named = expand([sources] if isinstance(sources, str) else sources)
@@ -134,23 +144,32 @@ def track(
             walk.visit(source, step)
             if on_progress is not None:
                 on_progress(done + 1, len(named))
+    except KeyboardInterrupt:
+        if not walk.points:
+            raise
+        walk.notes.append(f"interrupted after {len(walk.points) + len(walk.failed)} of {len(named)} checkpoints")
+        raise TrackInterrupted(_result(walk, named, time.perf_counter() - started)) from None
     finally:
         walk.close()
     if not walk.points:
         raise walk.errors[0]
+    return _result(walk, named, time.perf_counter() - started)
+
+
+def _result(walk: _Walk, named: Sequence[tuple[str, int | None]], seconds: float) -> Track:
     notes = list(dict.fromkeys(walk.notes))
     if len(named) > 1 and any(step is None for _, step in named):
         without = next(source for source, step in named if step is None)
         notes.append(f"no training step in the name {without}: the checkpoints are shown in the order given")
-    options = {"matrix": matrix, "z": z, "device": device, "seed": seed}
     failures = tuple((source, str(error)) for source, error in zip(walk.failed, walk.errors, strict=True))
-    return Track(tuple(walk.points), failures, tuple(notes), options, time.perf_counter() - started)
+    return Track(tuple(walk.points), failures, tuple(notes), walk.options, seconds)
 
 
 class _Walk:
     """Goes from checkpoint to checkpoint; keeps the first and the previous one open."""
 
     def __init__(self, matrix: str, z: float, device: str, seed: int) -> None:
+        self.options = {"matrix": matrix, "z": z, "device": device, "seed": seed}
         self._matrix, self._z, self._device, self._seed = matrix, z, device, seed
         self._first: Matrix | None = None
         self._previous: Matrix | None = None
@@ -194,11 +213,11 @@ class _Walk:
             return None
         try:
             pairing = pair_rows(earlier, later)
-        except InputError as error:
-            self.notes.append(str(error))
+            rows = summarise_rows(corresponding(*pairing.views(earlier, later)), pairing, earlier, 0)
+        except (InputError, VectorsError) as error:
+            self.notes.append(f"{later.info.source} against {earlier.info.source}: {error}")
             return None
         self.notes += pairing.notes
-        rows = summarise_rows(corresponding(*pairing.views(earlier, later)), pairing, earlier, 0)
         low = dict(rows.quantiles)[QUANTILES[2]]
         return Drift(earlier.info.source, rows.rows, rows.mean, low, rows.norm_ratio)
 
