@@ -3,9 +3,9 @@
 "use strict";
 
 (() => {
-  const SLACK = 1e-12;
+  const { loosened } = repcap.laws;
   const LN2 = Math.log(2);
-  const fits = (coherence, eps) => coherence <= eps * (1 + SLACK);
+  const fits = (coherence, eps) => coherence <= loosened(eps);
   const block = (name, d, log, coherence) => ({ name, d, log, coherence });
   const logSum = (a, b) => Math.max(a, b) + Math.log1p(Math.exp(-Math.abs(a - b)));
   const bitLength = (d) => Math.floor(Math.log2(d + 0.5)) + 1;
@@ -106,7 +106,7 @@
 
   function small(d, eps, found) {
     found.push(block("orthonormal basis", d, Math.log(d), 0));
-    if (d >= 2 && fits(1 / d, eps)) found.push(block("simplex", d, Math.log(d + 1), 1 / d));
+    if (d >= 3 && fits(1 / d, eps)) found.push(block("simplex", d, Math.log(d + 1), 1 / d));
     const k = repcap.laws.linesInPlane(eps);
     if (d >= 2 && k >= 3) found.push(block(`${k} equal angles in the plane`, 2, Math.log(k), Math.cos(Math.PI / k)));
     for (const [lines, dim, coherence, name] of SPORADIC) {
@@ -131,7 +131,7 @@
 
   /** Families in R^(2^M): signs times 2^(-M/2). */
   function binary(d, eps, found) {
-    for (let bits = 1; bits < bitLength(d); bits += 1) {
+    for (let bits = 2; bits < bitLength(d); bits += 1) {
       const size = 2 ** bits;
       const flat = 2 ** (-bits / 2);
       if (fits(flat, eps)) found.push(block("basis + Hadamard", size, (bits + 1) * LN2, flat));
@@ -139,7 +139,7 @@
       if (bits >= 4 && bits % 2 === 0) delsarteGoethals(bits, eps, found);
       if (bits >= 3 && bits % 2) quadraticForms(bits, eps, found);
       if (bits >= 3) {
-        const t = Math.floor((eps * (1 + SLACK) * 2 ** (bits / 2)) / 2) + 1;
+        const t = Math.floor((loosened(eps) * 2 ** (bits / 2)) / 2) + 1;
         const coherence = 2 * (t - 1) * flat;
         if (t >= 2 && coherence < 1) found.push(block(`dual BCH t=${t}`, size, logSum(t * bits * LN2, bits * LN2), coherence));
         if (fits(0.5, eps)) {
@@ -184,7 +184,7 @@
   function exponentialSums(d, eps, found) {
     for (const [p, m] of oddPrimePowers(Math.floor(d / 2))) {
       const q = p ** m;
-      const n = Math.floor(eps * (1 + SLACK) * Math.sqrt(q)) + 1;
+      const n = Math.floor(loosened(eps) * Math.sqrt(q)) + 1;
       const coherence = (n - 1) / Math.sqrt(q);
       if (n >= 2 && coherence < 1) {
         found.push(block(`exponential sums q=${q} degree<=${n}`, 2 * q, LN2 + (n - Math.floor(n / p)) * Math.log(q), coherence));

@@ -119,17 +119,22 @@
     return [logBinomial(d + n - 3, n - 2) + larger + Math.log1p(Math.exp(smaller - larger)), n];
   }
 
-  const TIE = 1e-12;
+  /** eps with what counts as rounding: sets are admitted up to it and limits hold up to it (repcap/laws/domain.py). */
+  const loosened = (eps) => eps + 1e-12 * Math.min(eps, 1 - eps);
 
-  function upper(d, eps) {
+  /** Relative: a set that attains a bound never passes it by rounding. */
+  const ROUNDING = 2e-15;
+
+  function upper(d, given) {
     if (d === 1) return { log10_k: 0, name: "a line has one direction (exact, d = 1)" };
-    if (d === 2) return { log10_k: Math.log10(linesInPlane(eps)), name: "equal angles in the plane (exact, d = 2)" };
+    if (d === 2) return { log10_k: Math.log10(linesInPlane(given)), name: "equal angles in the plane (exact, d = 2)" };
+    const eps = loosened(given);
     const candidates = [[-logHalfCap(d, eps), "volume of caps"]];
     const found = levenshtein(d, eps);
     if (found) candidates.push([found[0], found[1] === 2 ? "Welch (order 1)" : `Levenshtein (degree ${found[1]})`]);
-    if (eps < (1 - 2 * TIE) / Math.sqrt(d)) candidates.push([Math.log(d) + Math.log1p(d) - Math.log(2), "orthoplex (Rankin)"]);
+    if (eps < 1 / Math.sqrt(d)) candidates.push([Math.log(d) + Math.log1p(d) - Math.log(2), "orthoplex (Rankin)"]);
     const [log, name] = candidates.reduce((best, next) => (next[0] < best[0] ? next : best));
-    return { log10_k: log / LN10, name };
+    return { log10_k: (log / LN10) * (1 + ROUNDING), name };
   }
 
   const law = (log) => ({ log10_k: log / LN10 });
@@ -147,5 +152,5 @@
     };
   }
 
-  repcap.laws = { capacity, upper, linesInPlane, logCap, logGamma, logGammaStep };
+  repcap.laws = { capacity, upper, loosened, linesInPlane, logCap, logGamma, logGammaStep };
 })();
