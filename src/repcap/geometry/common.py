@@ -37,7 +37,8 @@ def common_sentence(whole: Spread, centred: Spread | None, without_top: Spread |
         gone = (whole.epsilon - best.epsilon) / (whole.epsilon - whole.null)
         return (
             f"One common direction does not account for all of the crowding: {facts}. "
-            f"Still class high; removing {what} takes away {100 * max(gone, 0.0):.0f} % of the excess over random directions."
+            f"Still class high; removing {what} takes away {100 * max(gone, 0.0):.0f} % of the excess over random "
+            "directions."
         )
     share = "most"
     if best.ratio < _NEAR_RANDOM:
