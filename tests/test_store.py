@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sqlite3
@@ -297,6 +298,32 @@ def test_two_processes_that_make_the_same_store_at_once(path):
     with Store(path, "read") as store:
         store.check()
         assert store.count() == 90
+
+
+def test_another_process_turns_on_the_log_at_the_same_moment(path, monkeypatch):
+    """SQLite says `locked` at once then, whatever its time-out."""
+    refused = []
+
+    class Refusing(sqlite3.Connection):
+        def execute(self, sql, *values):
+            if "journal_mode" in sql and len(refused) < 3:
+                refused.append(sql)
+                raise sqlite3.OperationalError("database is locked")
+            return super().execute(sql, *values)
+
+    monkeypatch.setattr("sqlite3.connect", functools.partial(sqlite3.connect, factory=Refusing))
+    with Store(path) as store:
+        store.put("a", "pack", {})
+    assert len(refused) == 3
+    with Store(path, "read") as store:
+        assert store.has("a")
+
+
+def test_a_pipe_is_no_store(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for mode in ("read", "write"):
+        with pytest.raises(StoreError, match="is no regular file"):
+            Store(tmp_path / "pipe", mode)
 
 
 WRITER = """

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import signal
 import socket
 import struct
@@ -176,3 +177,19 @@ class TestServe:
             out, err = process.communicate(timeout=30)
         assert (process.returncode, out) == (0, "")
         assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("body", ["[" * 100_000, "[1" + "0" * 5000 + "]"])
+def test_json_that_python_cannot_hold(repcap, tmp_path, body):
+    (tmp_path / "a.json").write_text(body)
+    outcome = repcap("report", tmp_path / "a.json", "--out", tmp_path / "page")
+    assert outcome.code == 2
+    assert "is neither a result store nor JSON" in outcome.err
+
+
+@pytest.mark.parametrize("argv", [("report", "{}"), ("results", "list", "--store", "{}"), ("serve", "{}")])
+def test_a_pipe_does_not_hang(repcap, tmp_path, argv):
+    os.mkfifo(tmp_path / "pipe")
+    outcome = repcap(*(word.format(tmp_path / "pipe") for word in argv))
+    assert outcome.code == 2
+    assert "is no regular file" in outcome.err

@@ -47,7 +47,8 @@ def command(
     for reason in site.skipped:
         common.warn(f"not shown: {reason}")
     console = common.stdout()
-    console.print(f"{site.models} models on {site.path} ({site.bytes / 1000:.0f} kB)", markup=False)
+    models = "model" if site.models == 1 else "models"
+    console.print(f"{site.models} {models} on {site.path} ({site.bytes / 1000:.0f} kB)", markup=False)
     for path in site.figures:
         console.print(str(path), markup=False)
     common.note(f"open it in a browser, or run: repcap serve {out}")

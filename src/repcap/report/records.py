@@ -56,13 +56,15 @@ def load_records(source: str | Path) -> list[dict[str, Any]]:
         raise InputError(f"no such file: {path}; give a result store, a JSON file of records, or --published")
     if path.is_dir():
         raise InputError(f"{path} is a directory; give a result store, a JSON file of records, or --published")
+    if not path.is_file():
+        raise InputError(f"{path} is no regular file; give a result store, a JSON file of records, or --published")
     with path.open("rb") as handle:
         head = handle.read(16)
     if head.startswith(b"SQLite format 3"):
         return _from_store(path)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is neither a result store nor JSON: {error}") from error
     if isinstance(found, dict):
         found = found.get("records", [found])

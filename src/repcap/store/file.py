@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -62,6 +63,8 @@ class StoreFile:
     def _check_path(self) -> None:
         if self.path.is_dir():
             raise StoreError(f"{self.path} is a directory: give the path of a store file")
+        if self.path.exists() and not self.path.is_file():
+            raise StoreError(f"{self.path} is no regular file: give the path of a store file")
         if self.mode == "read" and not self.path.exists():
             raise StoreError(f"no result store at {self.path}: give the path of one (--store)")
         if not self.path.parent.exists():
@@ -106,10 +109,23 @@ class StoreFile:
             if not tables:
                 raise StoreError(f"{self.path} is empty: no survey or sweep has been stored there")
             return
-        self.db.execute("PRAGMA journal_mode=WAL")
+        self._write_ahead()
         self.db.execute("PRAGMA synchronous=FULL")
         if not tables:
             self._create()
+
+    def _write_ahead(self) -> None:
+        """Turn on the write-ahead log. SQLite does not wait by itself where another process is doing the same."""
+        patience = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                self.db.execute("PRAGMA journal_mode=WAL")
+            except sqlite3.OperationalError as error:  # noqa: PERF203 - it waits for a disk
+                if "locked" not in str(error) or time.monotonic() > patience:
+                    raise
+                time.sleep(0.02)
+            else:
+                return
 
     def _create(self) -> None:
         with self.transaction():
