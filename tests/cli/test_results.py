@@ -126,3 +126,40 @@ def test_delete(store, repcap):
 def test_help_lists_the_verbs(repcap):
     text = repcap("results", "--help").out
     assert all(verb in text for verb in ("list", "show", "export", "delete"))
+
+
+ODD = ["=1+1", "</td><script>alert(1)</script>", "a|b", "a\nb", "\x1b[2J", "\u202ecod", "\ud800", "&lt;"]
+
+
+@pytest.fixture
+def odd_store(tmp_path):
+    with Store(tmp_path / "odd.sqlite") as opened:
+        for place, name in enumerate(ODD):
+            record = {"name": name, "matrix": name, "dim": 64, "epsilon": 0.25, "class": "high", "dropped": [name]}
+            opened.put(f"key{place}", "measure", record, {"note": name})
+    return opened.path
+
+
+def test_odd_names_in_every_format(odd_store, repcap, tmp_path):
+    for suffix in ("csv", "json", "md"):
+        got = repcap("results", "export", "--store", odd_store, "-o", tmp_path / f"out.{suffix}")
+        assert got.code == 0, got.err
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as opened:
+        text = opened.read()
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert [row["name"] for row in rows] == ["'=1+1", *ODD[1:6], "\\ud800", "&lt;"]
+    records = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["records"]
+    assert [item["record"]["name"] for item in records] == ODD  # JSON has an escape for every one of them
+    lines = (tmp_path / "out.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 2 + len(ODD)
+    table = "\n".join(lines)
+    assert "<" not in table
+    assert "\x1b" not in table
+    assert "\u202e" not in table
+    assert "a\\|b" in table
+
+
+def test_odd_names_in_parquet(odd_store, repcap, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    assert repcap("results", "export", "--store", odd_store, "-o", tmp_path / "out.parquet").code == 0
+    assert parquet.read_table(tmp_path / "out.parquet")["name"].to_pylist() == [*ODD[:6], "\\ud800", "&lt;"]

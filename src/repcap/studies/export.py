@@ -48,21 +48,31 @@ def format_of(path: str | os.PathLike[str] | None, asked: str | None) -> str:
 
 
 def to_text(results: Sequence[Result], form: str) -> str:
-    """The results as `csv`, `json` or `markdown`. In CSV, lists are JSON and what is missing is empty."""
+    """The results as `csv`, `json` or `markdown`. In CSV, lists are JSON and what is missing is empty.
+
+    What has no code in UTF-8 is written as an escape. In CSV a text that a spreadsheet would take for a formula gets an
+    apostrophe in front, as in the table of a page; in Markdown control characters are escapes, and `<` is no tag.
+    """
     if form == "json":
         held = {"records": [result.to_dict() for result in results]}
-        return json.dumps(held, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return _legible(json.dumps(held, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
     if form == "markdown":
-        return _markdown(results)
+        return _legible(_markdown(results))
     names, rows = columns(results)
     text = io.StringIO()
     writer = csv.DictWriter(text, names, restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
-    return text.getvalue()
+    return _legible(text.getvalue())
+
+
+def _legible(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _cell(value: Any) -> Any:
+    if isinstance(value, str) and value[:1] in tuple("=+-@\t\r"):
+        return f"'{value}"
     if isinstance(value, list):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, bool):
@@ -86,7 +96,8 @@ def _shown(value: Any) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.5g}"
-    return str(value).replace("|", "\\|").replace("\n", " ")
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(value))
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
 
 
 def write_parquet(results: Sequence[Result], path: str | os.PathLike[str]) -> None:
@@ -106,6 +117,7 @@ def write_parquet(results: Sequence[Result], path: str | os.PathLike[str]) -> No
     arrays = {}
     for name in names:
         values = [json.dumps(v, ensure_ascii=False) if isinstance(v := row.get(name), list) else v for row in rows]
+        values = [_legible(value) if isinstance(value, str) else value for value in values]
         held = {type(value) for value in values if value is not None}
         if held == {int, float}:
             values = [None if value is None else float(value) for value in values]
