@@ -205,7 +205,7 @@ def test_models_that_a_chart_cannot_show_are_named_beside_it(visit, tmp_path):
 
 def test_long_names_do_not_widen_the_page(visit, tmp_path):
     long = dict.fromkeys(("name", "family", "source", "matrix", "revision"), "x" * 3000)
-    records = [{**with_histogram("a", 0), **long}, with_histogram("b", 1)]
+    records = [{**with_histogram("a", 0), **long}, with_histogram("b", 1), {**long, "dim": 64, "epsilon": -0.1}]
     address = build(records, tmp_path).path.as_uri()
     for width in (1280, 360):
         page = visit(address, viewport={"width": width, "height": 800}).page

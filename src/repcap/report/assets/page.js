@@ -100,7 +100,8 @@
   /** Names models that a chart cannot show, and says why. */
   function leftOut(host, left, why) {
     host.hidden = !left.length;
-    const names = left.slice(0, 6).map((row) => row.label).join(", ") + (left.length > 6 ? ` and ${left.length - 6} more` : "");
+    const short = (label) => (label.length > 60 ? `${label.slice(0, 59)}…` : label);
+    const names = left.slice(0, 6).map((row) => short(row.label)).join(", ") + (left.length > 6 ? ` and ${left.length - 6} more` : "");
     host.textContent = left.length ? `Not in this chart: ${names}. ${why} The table has ${left.length === 1 ? "it" : "them"}.` : "";
   }
 
