@@ -238,6 +238,18 @@ def test_npy_shape_of_truth_values(tmp_path) -> None:
         open_source(tmp_path / "a.npy")
 
 
+@pytest.mark.parametrize("damage", [(10, b"\x7f"), (11, b"\0")])
+def test_npy_header_that_is_no_python(damage, tmp_path) -> None:
+    """Brackets that do not close, for numpy's own tokenizer."""
+    np.save(tmp_path / "a.npy", np.ones((4, 2)))
+    body = bytearray((tmp_path / "a.npy").read_bytes())
+    at, byte = damage
+    body[at : at + 1] = byte
+    (tmp_path / "a.npy").write_bytes(body)
+    with pytest.raises(SourceError, match=r"is not a readable \.npy file"):
+        open_source(tmp_path / "a.npy")
+
+
 def test_npy_of_exabytes(tmp_path) -> None:
     """A shape that overflows 64 bits when it is multiplied."""
     for shape in ((2**40, 2**40), (2**63, 2), (10**400,)):

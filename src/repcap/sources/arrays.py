@@ -42,7 +42,7 @@ class NpyHeader:
             readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
             # Version 3 is version 2 in UTF-8, for structured field names only.
             self.shape, self.fortran, self.dtype = readers[version](_HeaderOnly(stream))
-        except (ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError, OverflowError) as error:
+        except Exception as error:  # numpy's readers let through whatever Python's own parsers raise
             raise SourceError(f"{where} is not a readable .npy file ({_first_line(error)}): save it again") from error
         self.offset = stream.tell()
         if self.dtype.hasobject:
