@@ -228,14 +228,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, b"<html>hello</html>", {"Content-Type": "text/html"})
         elif fault.kind == "drop":
             raise _Cut
-        elif fault.kind == "hang":
-            time.sleep(fault.delay)
-            raise _Cut
-        elif fault.kind == "trickled_head":
-            self.entry.status = 206
-            for byte in b"HTTP/1.1 206 Partial Content\r\n" + b"X-Padding: x\r\n" * 1000:
+        elif fault.kind in ("hang", "trickled_head"):
+            for byte in b"HTTP/1.1 206 OK\r\n" + b"X-Padding: x\r\n" * 1000 if fault.kind != "hang" else b"":
                 self.wfile.write(bytes([byte]))
                 time.sleep(fault.delay)
+            time.sleep(fault.delay)
             raise _Cut
         else:
             return False
