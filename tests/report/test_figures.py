@@ -49,6 +49,13 @@ def test_epsilon_over_d_names_the_families_the_null_and_the_counts(tmp_path):
     assert {"Qwen", "Llama", "Gemma", "random: 2/√d", "all models (n = 45)", "class low (n = 31)"} <= texts(path)
 
 
+def test_what_a_logarithmic_axis_cannot_show_is_said(tmp_path):
+    records = published_records()
+    records[0] = records[0] | {"epsilon": -0.01, "class": "low"}
+    [path] = figures.epsilon_over_d(records, tmp_path / "figure.svg", ())
+    assert "all models (n = 45, 1 with ε ≤ 0 not drawn)" in texts(path)
+
+
 def test_a_single_class_is_one_panel(tmp_path):
     records = [record for record in published_records() if record["epsilon"] > 0.2]
     [path] = figures.epsilon_over_d(records, tmp_path / "figure.svg", ())

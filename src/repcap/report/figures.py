@@ -51,8 +51,12 @@ def epsilon_over_d(
             axes.set_title(f"{title} (n = {len(shown)})")
             axes.set_ylabel(f"ε = mean + {rows[0].z:g} std of the cosines")
         _class_borders(grid[0][0])
-        grid[0][0].set_yscale("log")
-        _plain_decades(grid[0][0])
+        hidden = sum(row.epsilon <= 0 for row in rows)
+        if hidden < len(rows):
+            grid[0][0].set_yscale("log")
+            _plain_decades(grid[0][0])
+            if hidden:
+                grid[0][0].set_title(f"all models (n = {len(rows)}, {hidden} with ε ≤ 0 not drawn)")
         handles, labels = grid[0][0].get_legend_handles_labels()
         drawn.legend(handles, labels, loc="outside right center", handletextpad=0.4, labelspacing=0.35)
         return style.save(drawn, path, formats)
