@@ -100,6 +100,7 @@ class Latents:
     options: dict[str, Any]
     device: str
     seconds: float
+    revision: str | None = None
 
     @property
     def holds(self) -> bool:
@@ -121,6 +122,7 @@ class Latents:
         found = self.embedding
         return {
             "source": self.source,
+            "revision": self.revision,
             "text": self.text,
             "tokens": self.tokens,
             "distinct_tokens": self.distinct,
@@ -333,6 +335,7 @@ def _study(
         options=dataclasses.asdict(options),
         device=str(next(loaded.model.parameters()).device),
         seconds=time.perf_counter() - started,
+        revision=getattr(loaded.model.config, "_commit_hash", None),
     )
 
 

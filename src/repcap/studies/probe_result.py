@@ -94,6 +94,7 @@ class Probes:
     notes: tuple[str, ...]
     options: dict[str, Any]
     seconds: float
+    revision: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -138,6 +139,7 @@ class Probes:
     def to_dict(self) -> dict[str, Any]:
         return {
             "source": self.source,
+            "revision": self.revision,
             "dim": self.dim,
             "epsilon_null": self.embedding.null,
             "embedding": self.embedding.to_dict(),

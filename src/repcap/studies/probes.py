@@ -47,7 +47,8 @@ def probes(source: Any, *, on_progress: ProgressFn | None = None, **options: Any
     """Measure the vectors with which a model's blocks read from and write to its residual stream.
 
     Rows of q, k, v, gate, up (and routers), columns of o and down, gains of the norms; found by their names
-    (`probe_names`). Options: see `ProbeOptions`. on_progress: called with (layers done, layers).
+    (`probe_names`). Weights of a block under no known name that are as wide as the stream are listed in `skipped`.
+    Options: see `ProbeOptions`. on_progress: called with (layers done, layers).
 
     Cost: O(m d^2) for m vectors, and 2 m n d operations for their alignment with n embedding rows. Memory: the unit
     rows of the embedding where they fit 1 GiB (else they are read again for each layer), blocks of 64 MiB of the
@@ -91,6 +92,7 @@ def probes(source: Any, *, on_progress: ProgressFn | None = None, **options: Any
         notes=tuple(_notes(limit, chosen, found, walk.skipped)),
         options=dataclasses.asdict(chosen),
         seconds=time.perf_counter() - started,
+        revision=checkpoint.revision,
     )
 
 
@@ -190,11 +192,15 @@ class _Walk:
                 if not pieces:
                     continue
                 try:
-                    matrix = self._open(layer, name, pieces)
-                    parts.append(self._part(layer, name, pieces, matrix))
-                    opened.append(matrix)
+                    opened.append(self._open(layer, name, pieces))
                 except RepcapError as error:
                     self.skipped.append((pieces[0].tensor, str(error)))
+                    continue
+                try:
+                    parts.append(self._part(layer, name, pieces, opened[-1]))
+                except RepcapError as error:
+                    self.skipped.append((pieces[0].tensor, str(error)))
+                    opened.pop().close()
             if self._table is None or not parts:
                 return parts
             return self._aligned(parts, opened)

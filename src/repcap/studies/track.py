@@ -46,6 +46,7 @@ class TrackPoint:
         found = self.measurement
         return {
             "source": self.source,
+            "revision": found.info.revision,
             "step": self.step,
             "matrix": found.info.name,
             "count": found.count,
