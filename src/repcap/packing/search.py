@@ -138,11 +138,11 @@ class Search:
         generator = generator_for(o.seed, restart)
         if self.start is not None:
             noise = torch.randn(self.start.shape, generator=generator) * (1e-3 / o.d**0.5)
-            return Descent(self.start + noise, self.device, WARM, precision=o.precision)
+            return Descent(self.start + noise, self.device, WARM.near(o.bound), precision=o.precision)
         order = automatic_order(o.k, o.d) if o.symmetry is None else o.symmetry
         symmetry: Cyclic = random_cyclic(order, o.d, generator) if order > 1 else TRIVIAL
         rows = random_start(o.k // order, o.d, generator)
-        return Descent(rows, self.device, Schedule(), symmetry, o.precision)
+        return Descent(rows, self.device, Schedule().near(o.bound), symmetry, o.precision)
 
     def _take(self, descent: Descent) -> None:
         """Count a finished or stopped descent, and keep its rows if they are the best."""
@@ -179,7 +179,7 @@ class Search:
             generator = generator_for(self.options.seed, first)
             group = group_of(count, generator)
             starts = torch.randn(count, len(group.own()), self.options.d, generator=generator)
-            batch = BatchDescent(starts.to(self.device), group)
+            batch = BatchDescent(starts.to(self.device), group, Schedule().near(self.options.bound))
             for step in range(self.budget.steps):
                 least = batch.step(step / self.budget.steps)
                 if self.report is not None:

@@ -55,8 +55,17 @@ class Cyclic:
             lines[..., shift * count : (shift + 1) * count, :] = self.apply(orbits, shift)
         return lines
 
+    def faithful(self, d: int) -> bool:
+        """Whether no power below `order` is 1 or -1 on R^d, which fixes every line: else those of an orbit coincide."""
+        frequencies = (*self.frequencies, self.last) if d % 2 else self.frequencies
+        turns = ({f * shift / self.order % 1.0 for f in frequencies} for shift in range(1, self.order))
+        return not any(turn in ({0.0}, {0.5}) for turn in turns)
+
 
 TRIVIAL = Cyclic(1, ())
+
+REDRAWN = 100
+"""Draws of a rotation until one moves every line of an orbit."""
 
 
 def random_cyclic(order: int, d: int, generator: torch.Generator, spread: int = 0) -> Cyclic:
@@ -65,9 +74,20 @@ def random_cyclic(order: int, d: int, generator: torch.Generator, spread: int = 
     Every irreducible representation of the group gets its share d / order of coordinates (twice that for a plane), as
     nearly as parity allows; which of them get the rest is random. spread: by how many steps of 2 the share of the
     one-dimensional ones may differ at random, for searches that try many.
+
+    Where there are few planes a draw can be of lower order than asked (frequencies 2 and 4 of order 10), which would
+    put lines of an orbit on one another: it is drawn again.
     """
     if order == 1:
         return TRIVIAL
+    for _ in range(REDRAWN):
+        drawn = _draw(order, d, generator, spread)
+        if drawn.faithful(d):
+            break
+    return drawn
+
+
+def _draw(order: int, d: int, generator: torch.Generator, spread: int) -> Cyclic:
 
     def below(n: int) -> int:
         return int(torch.randint(n, (1,), generator=generator).item())
