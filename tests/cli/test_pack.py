@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
 
 from repcap.packing.coherence import coherence
 from repcap.packing.files import open_vectors
@@ -78,6 +79,31 @@ def test_construct_and_verify(repcap, tmp_path):
     assert "the file says" in shown
     first = repcap("pack", "--construct", "bch", 100, 64, "--no-save", "--json").json
     assert (first["k"], first["path"]) == (100, None)
+
+
+@pytest.mark.parametrize("words", [("exact", 23, "--param", "k=276"), ("simplex", 9), ("exponential-sums", 22)])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_what_is_said_of_a_written_set_is_true_of_the_file(repcap, tmp_path, words, precision):
+    # The rounding to float32 counts: 276 lines at 1/5 are at 0.20000004 in the file.
+    out = tmp_path / "v.safetensors"
+    made = repcap("pack", "--construct", *words, "--precision", precision, "--out", out, "--json").json
+    rows = load_file(out)["vectors"].astype(np.float64)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    found = np.abs(np.triu(rows @ rows.T, 1)).max()
+    assert found == pytest.approx(made["coherence"], abs=1e-15)
+    assert found == pytest.approx(float(open_vectors(out)[1]["coherence"]), abs=1e-15)
+    assert abs(found - made["coherence_claimed"]) <= made["rounding"] + 1e-15
+    assert made["dtype"] == precision
+
+
+def test_better_vectors_in_the_file_are_measured_not_believed(repcap, tmp_path):
+    out = tmp_path / "v.safetensors"
+    rows = np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)
+    save_file({"vectors": rows}, out, {"coherence": "0.1"})
+    done = repcap("pack", 12, 4, "--out", out)
+    assert done.code == 0
+    assert "better" not in done.err
+    assert coherence(open_vectors(out)[0]).value == pytest.approx(0.5, abs=1e-7)
 
 
 def test_verify_any_matrix(repcap, tmp_path):

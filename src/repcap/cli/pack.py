@@ -12,7 +12,7 @@ import typer
 
 from repcap.cli.common import DeviceOption, JsonOption, SeedOption, new_table, note, print_json, progress, stdout, warn
 from repcap.cli.pack_view import pack_progress, show_packing, show_verification
-from repcap.errors import InputError
+from repcap.errors import InputError, RepcapError
 
 if TYPE_CHECKING:
     from repcap.packing.lines import Lines
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 CHECKED = 40_000
 """Vectors of a written construction up to which all pairs are measured."""
+
+ROUNDED = 1e-14
+"""What computing the entries in float64 may add to a cosine."""
 
 INTERRUPTED = 130
 
@@ -41,7 +44,9 @@ def command(
     trials: Annotated[int, typer.Option("--trials", help="Draws of --method random.")] = 100,
     multiplier: Annotated[int, typer.Option("--multiplier", help="m of adam-pnorm: 40, 50 or 60.")] = 60,
     no_constructions: Annotated[bool, typer.Option("--no-constructions", help="The search alone.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Vectors go here (default: packing-K-D.safetensors).")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Vectors go here (default: packing-K-D.safetensors).")
+    ] = None,
     no_save: Annotated[bool, typer.Option("--no-save", help="Write no vectors and no checkpoint.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint beside --out.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite better vectors, drop a checkpoint.")] = False,
@@ -121,15 +126,17 @@ class _Files:
         """Coherence of the vectors that are in the file already, if they are as many, and better."""
         if self.force or not self.out.exists():
             return None
+        from repcap.packing.coherence import coherence
         from repcap.packing.files import open_vectors
 
         try:
-            matrix, metadata = open_vectors(self.out)
-            there = float(metadata.get("coherence", "nan"))
-        except (InputError, ValueError):
+            matrix, _ = open_vectors(self.out)
+            if (matrix.count, matrix.dim) != (packing.k, packing.d):
+                return None
+            there = coherence(matrix).value  # what the file says of itself is not believed
+        except RepcapError:
             return None
-        same = (matrix.count, matrix.dim) == (packing.k, packing.d)
-        return there if same and there < packing.coherence else None
+        return there if there < packing.coherence else None
 
 
 def _pack(k: int, d: int, options: dict[str, Any], files: _Files, as_json: bool) -> None:
@@ -206,7 +213,7 @@ def _write(lines: Lines, path: Path | None, precision: str, as_json: bool) -> No
     import torch
 
     from repcap.packing.coherence import coherence
-    from repcap.packing.files import VECTORS, write_tensors
+    from repcap.packing.files import VECTORS, Stored, write_tensors
     from repcap.packing.solve import lower_bound
 
     k, d = lines.count, lines.dim
@@ -216,13 +223,15 @@ def _write(lines: Lines, path: Path | None, precision: str, as_json: bool) -> No
     measured = None
     if 2 <= k <= CHECKED:
         with progress("all pairs", "blocks") as update:
-            measured = coherence(lines, on_progress=update).value
+            measured = coherence(Stored(lines, dtype), on_progress=update).value
     bound, bound_name = lower_bound(k, d) if k > 1 else (0.0, "one vector")
+    rounding = max(torch.finfo(dtype).eps, ROUNDED)  # of a cosine of two rows whose entries are rounded
     record: dict[str, Any] = {
         "k": k, "d": d, "name": lines.name, "coherence": measured if measured is not None else lines.claimed,
         "coherence_claimed": lines.claimed, "exact": lines.exact,
         "evidence": "measured over all pairs" if measured is not None else "proven",
-        "lower_bound": bound, "lower_bound_name": bound_name, "path": None if path is None else str(path),
+        "dtype": precision, "rounding": rounding, "lower_bound": bound, "lower_bound_name": bound_name,
+        "path": None if path is None else str(path),
     }  # fmt: skip
     if path is not None:
         _room(path, k * d * dtype.itemsize)
@@ -240,6 +249,7 @@ def _write(lines: Lines, path: Path | None, precision: str, as_json: bool) -> No
     table.add_row("coherence", f"{record['coherence']:.12g}")
     table.add_row("evidence", record["evidence"])
     table.add_row("by its theorem", f"{'' if lines.exact else '<= '}{lines.claimed:.12g}")
+    table.add_row(f"rounding of {precision}", f"<= {rounding:.2g}")
     table.add_row("proven lower bound", f"{bound:.12g}  {bound_name}")
     if path is not None:
         table.add_row("vectors", str(path))

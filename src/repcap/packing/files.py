@@ -23,6 +23,17 @@ CODES = {torch.float32: "F32", torch.float64: "F64", torch.float16: "F16", torch
 WRITE_ROWS = 4096
 
 
+class Stored(Matrix):
+    """The rows of a matrix as a file of `dtype` holds them: rounded, which moves a cosine by two of its units."""
+
+    def __init__(self, matrix: Matrix, dtype: torch.dtype) -> None:
+        self._matrix, self._dtype = matrix, dtype
+        self.info = matrix.info
+
+    def read(self, start: int, stop: int) -> torch.Tensor:
+        return self._matrix.read(start, stop).to(self._dtype)
+
+
 def write_tensors(
     path: str | os.PathLike[str],
     tensors: Mapping[str, Matrix | torch.Tensor],

@@ -191,7 +191,7 @@ def dual_bch(bits: int, t: int) -> TraceLines:
     """
     if bits < 3 or t < 2 or 2 * t - 2 >= 2 ** (-(-bits // 2)):
         raise InputError(f"dual BCH sets need d = 2^M, t >= 2 and 2t - 2 < 2^ceil(M/2); got d = 2^{bits}, t = {t}")
-    claimed = max(2 * (t - 1), 1) / np.sqrt(2.0**bits)
+    claimed = min(2 * (t - 1) / np.sqrt(2.0**bits), 1.0)  # 1 where Weil's bound says nothing
     return TraceLines(f"dual BCH t={t}", bits, range(3, 2 * t, 2), float(claimed), False)
 
 
@@ -209,6 +209,8 @@ class ExponentialLines(Lines):
             )
         self._field = field(p, m)
         q = self._field.q
+        if (n - 1) ** 2 >= q:
+            raise InputError(f"exponential sums need (n - 1)^2 < q, or nothing is proven: got q = {q}, degree n = {n}")
         exponents = [j for j in range(1, n + 1) if j % p]
         self._powers = [self._field.power(self._field.elements(), j) for j in exponents]
         name = f"exponential sums q={q} degree<={n}"
