@@ -86,6 +86,7 @@ def largest_alignment(rows: Matrix, table: UnitTable, on_progress: ProgressFn | 
         )
     cosine = np.full(rows.count, np.nan, dtype=np.float32)
     index = np.full(rows.count, -1, dtype=np.int64)
+    buffer = torch.empty(min(table.block, rows.count) * min(table.block, table.matrix.count), device=table.device)
     done, total = 0, rows.count * table.matrix.count
     for first in range(0, rows.count, PANEL):
         stop = min(first + PANEL, rows.count)
@@ -94,7 +95,7 @@ def largest_alignment(rows: Matrix, table: UnitTable, on_progress: ProgressFn | 
         best = torch.full((len(held),), -1.0, device=table.device)
         where = torch.full((len(held),), -1, dtype=torch.long, device=table.device)
         for numbers, others in table.blocks():
-            _improve(held, others, torch.from_numpy(numbers), table.block, best, where)
+            _improve(held, others, torch.from_numpy(numbers), buffer, best, where)
             done += (stop - first) * len(numbers)
             if on_progress is not None:
                 on_progress(done, total)
@@ -111,15 +112,21 @@ def _improve(
     held: torch.Tensor,
     others: torch.Tensor,
     numbers: torch.Tensor,
-    block: int,
+    buffer: torch.Tensor,
     best: torch.Tensor,
     where: torch.Tensor,
 ) -> None:
-    """Take the largest |held . others| of each row into `best`, (m,), and its row number into `where`, (m,)."""
+    """Take the largest |held . others| of each row into `best`, (m,), and its row number into `where`, (m,).
+
+    buffer: room for the cosines of some rows with all of `others` (fresh pages for each product cost more).
+    """
     import torch
 
+    block = max(1, len(buffer) // len(others))
     for at in range(0, len(held), block):
-        product = held[at : at + block] @ others.mT
+        part = held[at : at + block]
+        product = buffer[: len(part) * len(others)].view(len(part), len(others))
+        torch.mm(part, others.mT, out=product)
         value = torch.maximum(product.amax(1), -product.amin(1))  # torch's aminmax is 60 times slower than both
         better = (value > best[at : at + block]).nonzero()[:, 0]
         if len(better):
