@@ -13,7 +13,7 @@ def test_text_and_figure(repcap, tmp_path):
     assert shown.code == 0
     for word in ("random", "optimised", "constructed", "surely told apart"):
         assert word in shown.out
-    assert max(len(line.rstrip()) for line in shown.out.splitlines() if line[:1] == " ") <= 80
+    assert max(len(line.rstrip()) for line in shown.out.splitlines()) <= 80
     assert "active features s" in path.read_text()
 
 

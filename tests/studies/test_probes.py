@@ -261,6 +261,37 @@ def test_command(folder, tmp_path, repcap):
     assert none.code == 0, none.err
 
 
+def test_many_parts_stand_in_several_tables_of_80_columns(tmp_path, repcap):
+    config = transformers.JambaConfig(
+        **{**SMALL, "hidden_size": 24},
+        attn_layer_period=2,
+        attn_layer_offset=1,
+        expert_layer_period=2,
+        expert_layer_offset=1,
+        num_experts=3,
+        use_mamba_kernels=False,
+    )
+    torch.manual_seed(0)
+    transformers.JambaForCausalLM(config).save_pretrained(tmp_path)
+    done = repcap("probes", tmp_path, "--show", "length", "--align-rows", 0)
+    assert done.code == 0, done.err
+    lines = [line.rstrip() for line in done.out.splitlines()]
+    assert max(map(len, lines)) <= 80
+    assert "(more)" in lines
+    words = {word for line in lines if line.startswith("block") for word in line.split()[1:]}
+    assert words == {*("q", "k", "v", "o", "mix_in", "mix_out", "gate", "up", "down", "router"), "attn", "mlp", "in"}
+    assert any("20-60" in line for line in lines)  # the first block has one feed-forward part, the second three experts
+
+
+def test_a_figure_that_cannot_be_drawn_is_refused_before_the_work(folder, tmp_path, repcap, monkeypatch):
+    import repcap.studies.probes as study
+
+    monkeypatch.setattr(study, "probes", None)
+    done = repcap("probes", folder, "--plot", tmp_path / "p.doc")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert ".png, .svg or .pdf" in done.err
+
+
 def test_refusals(folder, tmp_path, repcap):
     with pytest.raises(InputError, match=r"layers 0\.\.1"):
         probes(str(folder), layers=(5,))

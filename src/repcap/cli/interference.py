@@ -67,18 +67,14 @@ def command(
 
 
 def _show(found: Interference) -> None:
-    from rich.text import Text
-
     from repcap.cli.prose import prose
 
     console = common.stdout()
     for one in found.sets:
         table = common.new_table(
-            None, ">active", ">rms active", ">rms idle", ">predicted", ">worst idle", ">found", ">dual rms", ">found"
-        )
-        table.title = Text(
             f"\n{one.method} ({one.label}): coherence {one.coherence:.4f}, rms cosine {one.rms_cosine:.4f} "
-            f"(least possible {one.welch_rms:.4f})"
+            f"(least possible {one.welch_rms:.4f})",
+            *(">active", ">rms active", ">rms idle", ">predicted", ">worst idle", ">found", ">dual rms", ">found"),
         )
         for s in found.active:
             direct, dual = (
