@@ -65,6 +65,12 @@ def test_baselines(repcap):
     assert "predicted" in repcap("pack", 60, 10, "--method", "random", "--trials", 3, "--no-save").out
 
 
+def test_a_target_that_was_not_reached_is_said(repcap):
+    words = ("pack", 30, 6, "--no-constructions", "--steps", 20, "--no-save", "--target")
+    assert "target 0.1 was not reached" in repcap(*words, 0.1).err
+    assert "reached" not in repcap(*words, 0.9).err
+
+
 def test_construct_and_verify(repcap, tmp_path):
     out = tmp_path / "dg.safetensors"
     made = repcap("pack", "--construct", "delsarte-goethals", 16, "--param", "r=1", "--out", out, "--json").json

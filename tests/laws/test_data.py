@@ -63,6 +63,7 @@ def test_built_in_names():
         ("k,d,epsilon\n1,3,0.4\n", r"k = 1 in row 1 .* at least 2"),
         ("k,d,epsilon\ninf,3,0.4\n", r"k = inf in row 1"),
         ("k,d,epsilon\n6,0,0.4\n", r"d = 0 in row 1 .* at least 1"),
+        ("k,d,epsilon\n6,3,0.4\n100,16,0,35\n", r"row 2 .* more fields than the header"),
         ("k,d,epsilon\n", r"holds no rows"),
         ("", r"holds no rows"),
     ],

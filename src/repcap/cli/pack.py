@@ -160,6 +160,8 @@ def _pack(k: int, d: int, options: dict[str, Any], files: _Files, as_json: bool)
         print_json(packing)
     else:
         show_packing(packing)
+    if options["target"] is not None and packing.coherence > options["target"] and not packing.interrupted:
+        note(f"the target {options['target']:g} was not reached")
     if packing.interrupted:
         how = "; go on with --resume" if keep else ""
         note(f"interrupted: these are the best vectors until then{how}")

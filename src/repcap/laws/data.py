@@ -181,6 +181,8 @@ def _from_rows(rows: Sequence[dict[str, Any]], source: str) -> PackingTable:
     headers = _headers(rows[0], source)
     values: dict[str, list[float]] = {column: [] for column in headers}
     for position, row in enumerate(rows, start=1):
+        if None in row:  # `100,16,0,35`, say: a decimal comma would be read as epsilon = 0
+            raise InputError(f"{source}: row {position} of the data has more fields than the header")
         for column, header in headers.items():
             text = row.get(header)
             try:
