@@ -190,3 +190,9 @@ def test_no_member_claims_more_than_is_possible():
                     if block.d > 1 and block.coherence > 0:
                         limit = upper_bound(block.d, block.coherence)
                         assert math.log10(block.k) <= limit.log10_k + 1e-9, (name, block, limit)
+
+
+def test_exponents_that_are_multiples_of_p_cost_no_coherence():
+    # Degree 3 over 9 elements: x and x^2 alone, 162 lines at 1/3, measured over all pairs in tests/packing.
+    block = member("exponential_sums", 18, 0.7)
+    assert (block.k, block.coherence, block.params["n"]) == (162, pytest.approx(1 / 3), 2)

@@ -75,6 +75,7 @@ def test_dimension_1024_by_sampled_pairs(name):
         ("exponential-sums", 10, {"n": 2}, 50),
         ("exponential-sums", 18, {"n": 2}, 162),
         ("exponential-sums", 14, {"n": 3}, 686),
+        ("exponential-sums", 18, {"n": 3}, 162),
         ("exponential-sums", 50, {"n": 2}, 1250),
         ("hadamard", 8, {}, 16),
         ("orthonormal", 7, {}, 7),

@@ -34,6 +34,16 @@ def test_known_optimum_from_random_starts(k, d, optimum, restarts):
 
 
 @pytest.mark.parametrize(
+    ("k", "d", "degrees"),
+    [(8, 3, 49.6399), (9, 3, 47.9821), (10, 3, 46.6746), (13, 3, 39.8131), (7, 4, 67.0213), (8, 4, 65.5302)],
+)
+def test_published_packings_of_no_known_structure(k, d, degrees):
+    # Angles of the best lines known (J. H. Conway, R. H. Hardin, N. J. A. Sloane, Experimental Mathematics 5, 1996).
+    packing = pack(k, d, restarts=48)
+    assert math.degrees(math.acos(packing.coherence)) == pytest.approx(degrees, abs=6e-5)
+
+
+@pytest.mark.parametrize(
     ("k", "d", "optimum", "order", "restarts"),
     [(36, 15, 1 / 5, 12, 64), (144, 16, 1 / 4, 9, 48), (63, 7, 1 / 2, 7, 64)],
 )

@@ -157,6 +157,7 @@ def exponential_sums(d: int, eps: float) -> Iterator[Block]:
     for p, m in odd_prime_powers_below(d // 2):
         q = p**m
         n = int(loosened(eps) * math.sqrt(q)) + 1
+        n -= n % p == 0  # an exponent that is not used
         coherence = (n - 1) / math.sqrt(q)
         if n >= 2 and coherence < 1.0:
             k, name = 2 * q ** (n - n // p), f"exponential sums q={q} degree<={n}"

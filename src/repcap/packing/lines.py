@@ -214,7 +214,7 @@ class ExponentialLines(Lines):
         exponents = [j for j in range(1, n + 1) if j % p]
         self._powers = [self._field.power(self._field.elements(), j) for j in exponents]
         name = f"exponential sums q={q} degree<={n}"
-        super().__init__(name, 2 * q ** len(exponents), 2 * q, (n - 1) / float(np.sqrt(q)), n <= 1)
+        super().__init__(name, 2 * q ** len(exponents), 2 * q, (exponents[-1] - 1) / float(np.sqrt(q)), n <= 1)
 
     def rows(self, start: int, stop: int) -> Array:
         q = self._field.q
