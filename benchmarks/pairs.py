@@ -3,7 +3,8 @@
     python benchmarks/pairs.py [--small]
 
 The floor is timed in the same run: a plain torch GEMM of the same inner dimension, in cache-sized output blocks, scaled
-to n^2 d operations. Prints the ratio of `count_pairs` and of `nearest_rows` to it, and the peak anonymous memory.
+to n^2 d operations. Prints the ratio of `count_pairs` and of `nearest_rows` to it, and the peak anonymous memory. Mean
+and spread come first, in closed form, so that pairs beyond epsilon can be counted: they are timed apart.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from pathlib import Path
 
 import torch
 
+from repcap.geometry.histogram import Wanted
 from repcap.geometry.neighbours import nearest_rows
 from repcap.geometry.pairs import count_pairs
+from repcap.geometry.reader import plain_reader
+from repcap.geometry.spread import spread_of
 from repcap.matrix import TensorMatrix
 
 
@@ -68,10 +72,18 @@ def main() -> None:
     rows = torch.randn(n, d, generator=torch.Generator().manual_seed(0)).bfloat16()
     floor = n * n * d / gemm_rate(d)
     print(f"floor: {floor:.2f} s for n^2 d operations at the measured GEMM rate")
-    for name, scan in (("count_pairs", count_pairs), ("nearest_rows", nearest_rows)):
+    start = time.perf_counter()
+    spread = spread_of(plain_reader(TensorMatrix(rows), "cpu"), "all", 2.0)
+    assert spread is not None
+    print(f"mean and spread: {time.perf_counter() - start:.2f} s")
+    wanted = Wanted(10, spread.mean, spread.epsilon)
+    for name, scan in (
+        ("count_pairs", lambda matrix: count_pairs(matrix, wanted=wanted, device="cpu")),
+        ("nearest_rows", lambda matrix: nearest_rows(matrix, epsilon=spread.epsilon, device="cpu")),
+    ):
         with Memory() as memory:
             start = time.perf_counter()
-            scan(TensorMatrix(rows), device="cpu")
+            scan(TensorMatrix(rows))
             took = time.perf_counter() - start
         print(
             f"{name}: {took:.2f} s, {took / floor:.2f} x the floor ({floor / took:.0%} of the GEMM rate), "

@@ -76,6 +76,15 @@ def count_above(values: torch.Tensor, limit: float, *, under: bool = False) -> i
     return int((values < limit if under else values > limit).sum())
 
 
+def where_beyond(values: torch.Tensor, limit: float, *, under: bool = False) -> np.ndarray:
+    """Positions of the float32 `values`, (m,), that are at least `limit`, or with `under` at most."""
+    if values.device.type == "cpu":
+        array = values.numpy()
+        return np.flatnonzero(array <= np.float32(limit) if under else array >= np.float32(limit))
+    found: np.ndarray = (values <= limit if under else values >= limit).nonzero()[:, 0].cpu().numpy()
+    return found
+
+
 def scan(
     matrix: Matrix,
     chosen: Sequence[PanelPair],

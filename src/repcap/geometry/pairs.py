@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from repcap.errors import InputError, VectorsError
-from repcap.geometry.blocks import MEMORY, PANEL, PanelPair, Rows, count_above, panel_pairs, scan
+from repcap.geometry.blocks import MEMORY, PANEL, PanelPair, Rows, count_above, panel_pairs, scan, where_beyond
 from repcap.geometry.histogram import FINE_BINS, ROUNDING, Extreme, PairCounts, Wanted, quanta
 from repcap.matrix import Matrix, ProgressFn
 
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["PanelPair", "count_pairs", "count_panels", "panel_pairs"]
 
 _HALF = FINE_BINS // 2
-_PIECE = 1 << 16
-"""Cosines whose powers are added up at once on the cpu: 256 kB, which stay in a core's own cache."""
+_PIECE = 1 << 17
+"""Cosines whose powers are added up at once on the cpu: 512 kB, which stay in a core's own cache."""
+_FEW = 4096
+"""Candidates for the most extreme pairs that are sorted here; of more torch picks."""
 
 
 def count_pairs(
@@ -159,23 +161,29 @@ class _Tally:
         import torch
 
         size = _PIECE if scaled.device.type == "cpu" else scaled.numel()
+        sums = [0.0] * 4
         for piece in scaled.split(size):
             first = piece - self.wanted.origin
             second = first * first
-            sums = (first.sum(), second.sum(), torch.dot(first, second), torch.dot(second, second))
-            for power, value in enumerate(sums):
-                self.powers[power] += quanta(float(value) / float(_HALF) ** (power + 1))
+            sums[0] += float(first.sum())
+            sums[1] += float(second.sum())
+            sums[2] += float(torch.dot(first, second))
+            sums[3] += float(torch.dot(second, second))
+        for power, value in enumerate(sums):
+            self.powers[power] += quanta(value / float(_HALF) ** (power + 1))
 
     def _extremes(self, scaled: torch.Tensor, low: float, high: float, name: Callable[[int], tuple[int, int]]) -> None:
         keep = self.wanted.keep
         if not keep:
             return
         for sign, best, held in ((1.0, high, self.largest), (-1.0, low, self.smallest)):
+            limit = None
             if len(held) == keep:
+                limit = held[-1].cosine * _HALF
                 last, end = held[-1], max(-1.0, min(1.0, best))
                 if sign * end < sign * last.cosine or (end == last.cosine and name(0) > (last.i, last.j)):
                     continue
-            for value, flat in _most(scaled, min(keep, scaled.numel()), sign > 0):
+            for value, flat in _most(scaled, min(keep, scaled.numel()), sign > 0, limit):
                 i, j = name(flat)
                 held.append(Extreme(max(-1.0, min(1.0, value / _HALF)), min(i, j), max(i, j)))
             held.sort(key=lambda e: (-sign * e.cosine, e.i, e.j))
@@ -197,14 +205,25 @@ class _Tally:
         )
 
 
-def _most(scaled: torch.Tensor, keep: int, largest: bool) -> list[tuple[float, int]]:
-    """(value, position) of the `keep` largest or smallest; of equal values those that stand first."""
+def _most(scaled: torch.Tensor, keep: int, largest: bool, limit: float | None) -> list[tuple[float, int]]:
+    """(value, position) of the `keep` largest or smallest; of equal values those that stand first.
+
+    limit: what lies short of it need not be given, which makes it faster.
+    """
+    import torch
+
+    if limit is not None:
+        at = where_beyond(scaled, limit, under=not largest)
+        if len(at) <= _FEW:
+            values = scaled[torch.from_numpy(at)].cpu().numpy()
+            order = np.lexsort((at, -values if largest else values))[:keep]
+            return list(zip(values[order].tolist(), at[order].tolist(), strict=True))
     top = scaled.topk(keep, largest=largest)
-    values: list[float] = top.values.tolist()
-    found = [(v, at) for v, at in zip(values, top.indices.tolist(), strict=True) if v != values[-1]]
+    ends: list[float] = top.values.tolist()
+    found = [(v, at) for v, at in zip(ends, top.indices.tolist(), strict=True) if v != ends[-1]]
     for first in range(0, scaled.numel(), 1 << 20):
         if len(found) == keep:
             break
-        equal = (scaled[first : first + (1 << 20)] == values[-1]).nonzero()[: keep - len(found), 0]
-        found += [(values[-1], first + at) for at in equal.tolist()]
+        equal = (scaled[first : first + (1 << 20)] == ends[-1]).nonzero()[: keep - len(found), 0]
+        found += [(ends[-1], first + at) for at in equal.tolist()]
     return found
