@@ -258,6 +258,10 @@ def test_clear_errors():
         held_out((k, d, epsilon), "ratio", folds=1000)
     with pytest.raises(InputError, match="at least two"):
         held_out((k[:6], d[:6], epsilon[:6]), "ratio", by="d")
+    with pytest.raises(InputError, match="three arrays of numbers"):
+        fit((["a"], [4], [0.1]))
+    with pytest.raises(InputError, match="cannot fit to a int"):
+        fit(5)
     with pytest.raises(InputError, match="got 2 items"):
         fit((k, d), "ratio")
 

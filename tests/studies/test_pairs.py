@@ -179,6 +179,8 @@ def test_what_cannot_be_asked(checkpoint):
         pairs(torch.randn(10, 3), engine="local:1")
     with pytest.raises(InputError, match="--sample draws its pairs in this process"):
         pairs(str(path), sample=100, engine="local:1")
+    with pytest.raises(InputError, match=r"--sample 1000000: there are only \d+ pairs; leave it out"):
+        pairs(str(path), sample=1_000_000)
     with pytest.raises(InputError, match="--top -1"):
         pairs(str(path), keep=-1)
     with pytest.raises(VectorsError, match="no pair of rows that have a direction"):

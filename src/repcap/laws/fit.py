@@ -88,8 +88,15 @@ def as_table(data: TableLike) -> PackingTable:
     if isinstance(data, tuple):
         if len(data) != 3:
             raise InputError(f"a table given as a tuple is (k, d, epsilon), got {len(data)} items")
-        k, d, epsilon = (np.atleast_1d(np.asarray(column, dtype=np.float64)) for column in data)
+        try:
+            k, d, epsilon = (np.atleast_1d(np.asarray(column, dtype=np.float64)) for column in data)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"a table as a tuple is (k, d, epsilon), three arrays of numbers: {error}"
+            ) from error
         return PackingTable(k, d, epsilon)
+    if not isinstance(data, (str, os.PathLike)):
+        raise InputError(f"cannot fit to a {type(data).__name__}: give a path, a PackingTable or (k, d, epsilon)")
     return load_table(data)
 
 

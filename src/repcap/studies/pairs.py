@@ -216,6 +216,9 @@ def _sampled(
     from repcap.geometry.pair_sample import sample_pairs
 
     assert options.sample is not None
+    every = len(rows) * (len(rows) - 1) // 2
+    if options.sample > max(every, 2):
+        raise InputError(f"--sample {options.sample}: there are only {every} pairs; leave it out to count each of them")
     counted = sample_pairs(
         matrix,
         options.sample,

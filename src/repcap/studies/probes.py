@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from repcap.geometry.alignment import UnitTable
     from repcap.geometry.epsilon import Spread
+    from repcap.geometry.reader import RowReader
     from repcap.sources.checkpoint import Checkpoint
 
 ALIGN_WORK = 2e13
@@ -169,19 +170,10 @@ class _Walk:
             raise InputError(f"{self._checkpoint.spec}: the embedding has fewer than two rows with a direction")
         return whole
 
-    def _reader(self, matrix: Matrix) -> Any:
-        import torch
+    def _reader(self, matrix: Matrix) -> RowReader:
+        from repcap.geometry.reader import plain_reader
 
-        from repcap.geometry.reader import RowReader, default_block_rows
-        from repcap.numerics import resolve_device
-
-        return RowReader(
-            matrix=matrix,
-            rows=torch.arange(matrix.count),
-            device=resolve_device(self._options.device),
-            dtype=torch.float32,
-            block_rows=default_block_rows(matrix.dim),
-        )
+        return plain_reader(matrix, self._options.device)
 
     def layer(self, layer: int) -> list[Part]:
         """All parts of one block; a part that cannot be read is listed and left out."""
