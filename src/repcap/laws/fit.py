@@ -91,9 +91,7 @@ def as_table(data: TableLike) -> PackingTable:
         try:
             k, d, epsilon = (np.atleast_1d(np.asarray(column, dtype=np.float64)) for column in data)
         except (TypeError, ValueError) as error:
-            raise InputError(
-                f"a table as a tuple is (k, d, epsilon), three arrays of numbers: {error}"
-            ) from error
+            raise InputError(f"a table as a tuple is (k, d, epsilon), three arrays of numbers: {error}") from error
         return PackingTable(k, d, epsilon)
     if not isinstance(data, (str, os.PathLike)):
         raise InputError(f"cannot fit to a {type(data).__name__}: give a path, a PackingTable or (k, d, epsilon)")
