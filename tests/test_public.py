@@ -136,14 +136,26 @@ def test_equal_measurements_are_equal():
     assert one != repcap.measure(rows(seed=1))
 
 
-WITH_PROVENANCE = ("measure", "measure, estimate", "pairs", "neighbours", "compare", "capacity", "fit", "pack")
+WITH_PROVENANCE = (
+    "measure",
+    "measure, estimate",
+    "pairs",
+    "neighbours",
+    "compare",
+    "capacity",
+    "fit",
+    "pack",
+    "pack_max",
+    "interference",
+    "inspect_source",
+)
 
 
 @pytest.mark.parametrize("name", WITH_PROVENANCE)
 def test_a_record_says_what_made_it(name):
     record = RESULTS[name]().to_dict()
     assert record["repcap_version"] == repcap.__version__
-    if name not in ("capacity", "fit"):  # their arguments are keys of their own
+    if name not in ("capacity", "fit", "inspect_source"):  # their arguments are keys of their own
         assert record["options"]
 
 

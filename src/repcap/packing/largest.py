@@ -63,6 +63,8 @@ class PackMax:
     seed: int
     interrupted: bool = False
     path: str | None = None
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """What the search was asked for."""
     matrix: Matrix | None = dataclasses.field(default=None, repr=False, compare=False)
     """The vectors, as row blocks."""
 
@@ -105,6 +107,7 @@ def pack_max(
         raise InputError(f"pack-max needs d >= 1 and 0 < epsilon < 1, got d = {d}, epsilon = {epsilon}")
     if not seconds > 0:
         raise InputError(f"seconds must be positive, got {seconds}")
+    options = {"seconds": seconds, "steps": steps, "restarts": restarts, "device": device, "search": search}
     began = time.perf_counter()
     lines, known, upper = most_lines(d, epsilon), best_construction(d, epsilon), upper_bound(d, epsilon)
     measured = 2 <= lines.count <= CHECKED
@@ -126,7 +129,7 @@ def pack_max(
         best = hunt.best
     return PackMax(
         d, epsilon, *best[:4], known.k, known.log10_k, known.name, upper.log10_k, upper.name, tuple(hunt.trials),
-        time.perf_counter() - began, seed, interrupted, None, best[4],
+        time.perf_counter() - began, seed, interrupted, None, options, best[4],
     )  # fmt: skip
 
 

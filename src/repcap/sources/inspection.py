@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from repcap._version import __version__
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
 from repcap.sources.roles import Roles
 from repcap.sources.select import judge, resolve, vocabulary_like
@@ -77,7 +78,7 @@ class Inspection:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionaries, for JSON."""
-        return dataclasses.asdict(self)
+        return {**dataclasses.asdict(self), "repcap_version": __version__}
 
 
 def inspect_checkpoint(checkpoint: Checkpoint, tensor: str | None = None) -> Inspection:

@@ -62,6 +62,8 @@ class Interference:
     sets: tuple[DirectionSet, ...]
     bounds: tuple[dict[str, Any], ...]
     """Per set: what the bracket at its coherence says of the number of directions (log10)."""
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """How the sets were made: empty for directions that were given."""
 
     @property
     def reading(self) -> str:
@@ -127,7 +129,8 @@ def interference(
         found = simulate(rows, wanted, trials=trials, values=values, seed=seed, device=device)
         sets.append(_describe(method, label, rows, found, values))
         bounds.append(_bounds(d, sets[-1].coherence))
-    return Interference(k, d, wanted, values, trials, seed, tuple(sets), tuple(bounds))
+    options = {} if given else {"methods": [one.method for one in sets], "steps": steps, "device": device}
+    return Interference(k, d, wanted, values, trials, seed, tuple(sets), tuple(bounds), options)
 
 
 def _size(k: int | None, d: int | None, given: tuple[str, str, torch.Tensor] | None) -> tuple[int, int]:
