@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import inspect
 import itertools
 import math
 import os
@@ -16,9 +17,10 @@ from killing import kill_at_random
 from repcap.errors import InputError
 from repcap.laws.bounds import coherence_lower_bound
 from repcap.laws.fit import load_table
+from repcap.packing import pack
 from repcap.store import Store
 from repcap.studies import record
-from repcap.studies.sweep import SMALL_K, Cell, grid, named_grid, read_cells, sweep
+from repcap.studies.sweep import DEFAULTS, SMALL_K, Cell, grid, named_grid, read_cells, sweep
 
 TESTS = Path(__file__).parents[1]
 
@@ -62,6 +64,14 @@ def test_second_run_does_nothing_and_new_options_are_new_cells(store):
     assert sweep([*cells, *cells, Cell(20, 8, 1)], store, engine="inline", steps=20).done == 1
     assert sweep(cells, store, engine="inline", steps=20, refresh=True).done == 4
     assert len(results(store)) == 9
+
+
+def test_an_option_at_its_default_is_the_same_cell_written_out_or_not(store):
+    defaults = {name: part.default for name, part in inspect.signature(pack).parameters.items()}
+    assert {name: defaults[name] for name in DEFAULTS} | {"constructions": False} == DEFAULTS
+    assert sweep([Cell(12, 4)], store, engine="inline").done == 1
+    for written in ({"steps": 400}, {"symmetry": "auto", "restarts": 1}, {"constructions": False}):
+        assert sweep([Cell(12, 4)], store, engine="inline", **written).skipped == 1
 
 
 def test_same_seed_same_numbers_through_processes(store, tmp_path):

@@ -34,8 +34,20 @@ OPTIONS: dict[str, tuple[type, ...]] = {
 }
 """Options of `repcap pack` that a sweep may set, and what they hold."""
 
-_DEFAULTS: dict[str, Any] = {"constructions": False}
-"""Where a sweep differs from `pack`: the laws describe what the search alone reaches."""
+DEFAULTS: dict[str, Any] = {
+    "steps": 400,
+    "restarts": 1,
+    "init": "random",
+    "precision": "float32",
+    "method": "optimise",
+    "symmetry": "auto",
+    "trials": 100,
+    "constructions": False,
+}
+"""Those of `pack`, written out, so that an option at its default gives the key that it gives where it is left out.
+
+constructions differs: the laws describe what the search alone reaches.
+"""
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -284,7 +296,7 @@ def _units(
     cells: Iterable[Cell], options: Mapping[str, Any], device: str, save_vectors: str | os.PathLike[str] | None
 ) -> list[Unit]:
     """The units of a sweep; InputError where there is none, or an option is unknown."""
-    chosen = {**_DEFAULTS, **check_options(options, "sweep")}
+    chosen = {**DEFAULTS, **check_options(options, "sweep")}
     if Path(chosen.get("init") or "random").is_file():
         chosen["init"] = str(Path(chosen["init"]).absolute())  # workers may stand in another directory
     folder = None if save_vectors is None else Path(save_vectors).absolute()
