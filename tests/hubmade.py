@@ -109,3 +109,19 @@ def sparse_shard(path: Path, rows: int, dim: int, size: int) -> int:
             block = rng.standard_normal((min(4096, rows - start), dim), dtype=np.float32) + np.float32(0.2)
             out.write((block.view(np.uint32) >> 16).astype(np.uint16).tobytes())  # the upper half is bfloat16
     return 8 + len(text)
+
+
+def read() -> Any:
+    """The embedding of `org/model`, all rows."""
+    from repcap.sources import open_source
+
+    with open_source("org/model") as matrix:
+        return matrix.read(0, matrix.count)
+
+
+def line(error: pytest.ExceptionInfo[Exception]) -> str:
+    """The message, which must be one line."""
+    text = str(error.value)
+    assert "\n" not in text
+    assert "hf_secret" not in text
+    return text

@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 import torch
 
+from hubmade import checkpoint
+from hubserver import HubServer
+
 
 @pytest.fixture
 def rng() -> torch.Generator:
@@ -85,3 +88,11 @@ def gguf_file(tmp_path: Path):
         return path
 
     return write
+
+
+@pytest.fixture
+def model(hub: HubServer) -> torch.Tensor:
+    """The embedding of `org/model`, 256 kB."""
+    files, embedding = checkpoint(rows=2048, dim=64)
+    hub.add("org/model", files)
+    return embedding

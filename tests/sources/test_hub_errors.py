@@ -7,35 +7,14 @@ import time
 import pytest
 import torch
 
-from hubmade import checkpoint
+from hubmade import checkpoint, line, read
 from hubserver import HubServer
-from repcap.errors import RemoteError, RepcapError, SourceError
+from repcap.errors import RemoteError, SourceError
 from repcap.sources import open_source, ranges
 
 FIRST = "model-00001-of-00003.safetensors"
 BODY = 1 << 12
 """Ranges of at least so many bytes are the tensor's, not the header's."""
-
-
-@pytest.fixture
-def model(hub: HubServer) -> torch.Tensor:
-    """The embedding of `org/model`, 256 kB."""
-    files, embedding = checkpoint(rows=2048, dim=64)
-    hub.add("org/model", files)
-    return embedding
-
-
-def read() -> torch.Tensor:
-    with open_source("org/model") as matrix:
-        return matrix.read(0, matrix.count)
-
-
-def line(error: pytest.ExceptionInfo[RepcapError]) -> str:
-    """The message, which must be one line."""
-    text = str(error.value)
-    assert "\n" not in text
-    assert "hf_secret" not in text
-    return text
 
 
 # What the Hub says

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import hubserver
-from hubmade import checkpoint
+from hubmade import read
 from hubserver import HubServer
 from repcap.errors import RemoteError, RepcapError
 from repcap.sources import hub_repo, open_source
@@ -20,22 +20,9 @@ BODY = 1 << 12
 """Ranges of at least so many bytes are the tensor's, not the header's."""
 
 
-@pytest.fixture
-def model(hub: HubServer) -> torch.Tensor:
-    """The embedding of `org/model`, 256 kB."""
-    files, embedding = checkpoint(rows=2048, dim=64)
-    hub.add("org/model", files)
-    return embedding
-
-
 def files_of(hub: HubServer) -> dict[str, bytes | Path]:
     repo = hub.repos["org/model"]
     return repo.commits[repo.refs["main"]]
-
-
-def read() -> torch.Tensor:
-    with open_source("org/model") as matrix:
-        return matrix.read(0, matrix.count)
 
 
 def replaced_header(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:

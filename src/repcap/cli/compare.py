@@ -41,7 +41,6 @@ def command(
     from repcap.studies.compare import compare
 
     common.check_plot(plot)
-    common.check_plot(plot)
     with common.progress("Comparing") as on_progress:
         result = compare(
             a,

@@ -40,7 +40,6 @@ def command(
     from repcap.studies.interference import interference
 
     common.check_plot(plot)
-    common.check_plot(plot)
     with common.progress("Interference", "%") as on_progress:
         found = interference(
             k,

@@ -40,7 +40,6 @@ def command(
     from repcap.studies.latents import latents
 
     common.check_plot(plot)
-    common.check_plot(plot)
     with common.progress("Reading", "tokens") as on_progress:
         result = latents(
             model,

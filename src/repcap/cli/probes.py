@@ -48,7 +48,6 @@ def command(
     if show not in SHOWN:
         raise InputError(f"--show {show}: use {', '.join(SHOWN)}")
     common.check_plot(plot)
-    common.check_plot(plot)
     with common.progress("Blocks", "blocks") as on_progress:
         result = probes(
             model,
