@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 import torch
 
-from repcap.geometry.measure import measure_matrix
-from repcap.geometry.moments import Moments
-from repcap.geometry.passes import Collector, first_pass
-from repcap.geometry.reader import RowReader, default_block_rows
-from repcap.geometry.rows import Normaliser
+from repcap.geometry.epsilon.moments import Moments
+from repcap.geometry.epsilon.passes import Collector, first_pass
+from repcap.geometry.measurement.measuring import measure_matrix
+from repcap.geometry.rows.reader import RowReader, default_block_rows
+from repcap.geometry.rows.unit_rows import Normaliser
 from repcap.matrix import Matrix, TensorMatrix
 from repcap.sources import open_source
 

@@ -28,12 +28,12 @@ from pathlib import Path
 
 import torch
 
-from repcap.laws.data import optimized_packing
+from repcap.laws.fitting.data import optimized_packing
 from repcap.packing import pack
-from repcap.packing.adam_pnorm import adam_pnorm, exponent
-from repcap.packing.gradient import BLOCK_COLUMNS, BLOCK_ROWS
-from repcap.packing.optimise import Budget, Descent
-from repcap.packing.search import generator_for, random_start
+from repcap.packing.search.adam_pnorm import adam_pnorm, exponent
+from repcap.packing.search.gradient import BLOCK_COLUMNS, BLOCK_ROWS
+from repcap.packing.search.optimise import Budget, Descent
+from repcap.packing.search.search import generator_for, random_start
 
 CPU = torch.device("cpu")
 clock = time.perf_counter

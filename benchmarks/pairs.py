@@ -16,11 +16,11 @@ from pathlib import Path
 
 import torch
 
-from repcap.geometry.histogram import Wanted
-from repcap.geometry.neighbours import nearest_rows
-from repcap.geometry.pairs import count_pairs
-from repcap.geometry.reader import plain_reader
-from repcap.geometry.spread import spread_of
+from repcap.geometry.epsilon.spread import spread_of
+from repcap.geometry.nearest.neighbours import nearest_rows
+from repcap.geometry.pairs.count import count_pairs
+from repcap.geometry.pairs.histogram import Wanted
+from repcap.geometry.rows.reader import plain_reader
 from repcap.matrix import TensorMatrix
 
 

@@ -18,7 +18,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
     """A Hub on loopback that huggingface_hub and repcap talk to, with empty caches; any other address is refused."""
     from huggingface_hub import constants
 
-    from repcap.sources import hub_repo, ranges
+    from repcap.sources.remote import hub_repo, ranges
 
     def loopback_only(self: socket.socket, address: Any, connect: Any = socket.socket.connect) -> Any:
         assert self.family == socket.AF_UNIX or address[0] in ("127.0.0.1", "::1", "localhost"), f"call to {address}"

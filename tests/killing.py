@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from repcap.store import Store
+from repcap.jobs.store import Store
 
 
 def stored(path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from repcap.laws.families import FAMILIES
+from repcap.constructions.families import FAMILIES
 
 ABOVE = 1 + 1e-9
 

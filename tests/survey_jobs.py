@@ -45,7 +45,7 @@ def _log(event, what):
 
 def logged_measure(payload):
     """`measure_unit`, which says when it starts and ends."""
-    from repcap.studies.survey import measure_unit
+    from repcap.verbs.survey.study import measure_unit
 
     _log("start", payload["source"])
     found = measure_unit(payload)
@@ -55,7 +55,7 @@ def logged_measure(payload):
 
 def logged_pack(payload):
     """`pack_unit`, which says when it starts and ends."""
-    from repcap.studies.sweep import pack_unit
+    from repcap.verbs.sweep.study import pack_unit
 
     what = f"{payload['k']}-{payload['d']}-{payload['seed']}"
     _log("start", what)

@@ -17,7 +17,7 @@ import torch
 
 import repcap
 from repcap.errors import InputError, VectorsError
-from repcap.laws.bounds import coherence_lower_bound
+from repcap.laws.limits.bounds import coherence_lower_bound
 
 
 def rows(n: int = 300, d: int = 24, seed: int = 0, dtype: type = np.float32) -> np.ndarray:

@@ -25,86 +25,86 @@ from repcap import errors
 from repcap._version import __version__
 
 if TYPE_CHECKING:  # what type checkers and editors see; the table below is what happens
-    from repcap.geometry.measurement import Measurement as Measurement
-    from repcap.geometry.moments import Moments as Moments
-    from repcap.laws.capacity import Capacity as Capacity
-    from repcap.laws.capacity import capacity as capacity
-    from repcap.laws.fit import Fit as Fit
-    from repcap.laws.fit import fit as fit
+    from repcap.bracket.capacity import Capacity as Capacity
+    from repcap.bracket.capacity import capacity as capacity
+    from repcap.geometry.epsilon.moments import Moments as Moments
+    from repcap.geometry.measurement.measurement import Measurement as Measurement
+    from repcap.jobs.batch import Batch as Batch
+    from repcap.jobs.store import Store as Store
+    from repcap.laws.fitting.fit import Fit as Fit
+    from repcap.laws.fitting.fit import fit as fit
     from repcap.packing.largest import PackMax as PackMax
     from repcap.packing.largest import pack_max as pack_max
-    from repcap.packing.result import Packing as Packing
+    from repcap.packing.packed import Packing as Packing
     from repcap.packing.solve import pack as pack
     from repcap.sources import inspect_source as inspect_source
     from repcap.sources import open_source as open_source
-    from repcap.sources.inspection import Inspection as Inspection
-    from repcap.store import Store as Store
-    from repcap.studies.batch import Batch as Batch
-    from repcap.studies.compare import Comparison as Comparison
-    from repcap.studies.compare import compare as compare
-    from repcap.studies.design import Design as Design
-    from repcap.studies.design import design as design
-    from repcap.studies.dictionary import Dictionary as Dictionary
-    from repcap.studies.dictionary import dictionary as dictionary
-    from repcap.studies.interference import Interference as Interference
-    from repcap.studies.interference import interference as interference
-    from repcap.studies.latents import Latents as Latents
-    from repcap.studies.latents import latents as latents
-    from repcap.studies.measure import Measured as Measured
-    from repcap.studies.measure import measure as measure
-    from repcap.studies.neighbours import Neighbourhood as Neighbourhood
-    from repcap.studies.neighbours import neighbours as neighbours
-    from repcap.studies.pairs import PairDistribution as PairDistribution
-    from repcap.studies.pairs import pairs as pairs
-    from repcap.studies.probe_result import Probes as Probes
-    from repcap.studies.probes import probes as probes
-    from repcap.studies.reproduce import Reproduction as Reproduction
-    from repcap.studies.reproduce import reproduce as reproduce
-    from repcap.studies.survey import survey as survey
-    from repcap.studies.sweep import sweep as sweep
-    from repcap.studies.track import Track as Track
-    from repcap.studies.track import track as track
+    from repcap.sources.roles.inspection import Inspection as Inspection
+    from repcap.studies.measured import Measured as Measured
+    from repcap.studies.measured import measure as measure
+    from repcap.verbs.compare.study import Comparison as Comparison
+    from repcap.verbs.compare.study import compare as compare
+    from repcap.verbs.design.study import Design as Design
+    from repcap.verbs.design.study import design as design
+    from repcap.verbs.dictionary.study import Dictionary as Dictionary
+    from repcap.verbs.dictionary.study import dictionary as dictionary
+    from repcap.verbs.interference.study import Interference as Interference
+    from repcap.verbs.interference.study import interference as interference
+    from repcap.verbs.latents.study import Latents as Latents
+    from repcap.verbs.latents.study import latents as latents
+    from repcap.verbs.neighbours.study import Neighbourhood as Neighbourhood
+    from repcap.verbs.neighbours.study import neighbours as neighbours
+    from repcap.verbs.pairs.study import PairDistribution as PairDistribution
+    from repcap.verbs.pairs.study import pairs as pairs
+    from repcap.verbs.probes.probe_result import Probes as Probes
+    from repcap.verbs.probes.study import probes as probes
+    from repcap.verbs.reproduce.study import Reproduction as Reproduction
+    from repcap.verbs.reproduce.study import reproduce as reproduce
+    from repcap.verbs.survey.study import survey as survey
+    from repcap.verbs.sweep.study import sweep as sweep
+    from repcap.verbs.track.study import Track as Track
+    from repcap.verbs.track.study import track as track
 
 _PUBLIC: dict[str, str] = {
-    "measure": "repcap.studies.measure",
-    "Measured": "repcap.studies.measure",
-    "Measurement": "repcap.geometry.measurement",
-    "Moments": "repcap.geometry.moments",
+    "measure": "repcap.studies.measured",
+    "Measured": "repcap.studies.measured",
+    "Measurement": "repcap.geometry.measurement.measurement",
+    "Moments": "repcap.geometry.epsilon.moments",
     "inspect_source": "repcap.sources",
-    "Inspection": "repcap.sources.inspection",
+    "Inspection": "repcap.sources.roles.inspection",
     "open_source": "repcap.sources",
-    "pairs": "repcap.studies.pairs",
-    "PairDistribution": "repcap.studies.pairs",
-    "neighbours": "repcap.studies.neighbours",
-    "Neighbourhood": "repcap.studies.neighbours",
-    "compare": "repcap.studies.compare",
-    "Comparison": "repcap.studies.compare",
-    "track": "repcap.studies.track",
-    "Track": "repcap.studies.track",
-    "dictionary": "repcap.studies.dictionary",
-    "Dictionary": "repcap.studies.dictionary",
-    "probes": "repcap.studies.probes",
-    "Probes": "repcap.studies.probe_result",
-    "latents": "repcap.studies.latents",
-    "Latents": "repcap.studies.latents",
-    "capacity": "repcap.laws.capacity",
-    "Capacity": "repcap.laws.capacity",
-    "fit": "repcap.laws.fit",
-    "Fit": "repcap.laws.fit",
-    "reproduce": "repcap.studies.reproduce",
-    "Reproduction": "repcap.studies.reproduce",
-    "design": "repcap.studies.design",
-    "Design": "repcap.studies.design",
-    "interference": "repcap.studies.interference",
-    "Interference": "repcap.studies.interference",
+    "pairs": "repcap.verbs.pairs.study",
+    "PairDistribution": "repcap.verbs.pairs.study",
+    "neighbours": "repcap.verbs.neighbours.study",
+    "Neighbourhood": "repcap.verbs.neighbours.study",
+    "compare": "repcap.verbs.compare.study",
+    "Comparison": "repcap.verbs.compare.study",
+    "track": "repcap.verbs.track.study",
+    "Track": "repcap.verbs.track.study",
+    "dictionary": "repcap.verbs.dictionary.study",
+    "Dictionary": "repcap.verbs.dictionary.study",
+    "probes": "repcap.verbs.probes.study",
+    "Probes": "repcap.verbs.probes.probe_result",
+    "latents": "repcap.verbs.latents.study",
+    "Latents": "repcap.verbs.latents.study",
+    "capacity": "repcap.bracket.capacity",
+    "Capacity": "repcap.bracket.capacity",
+    "fit": "repcap.laws.fitting.fit",
+    "Fit": "repcap.laws.fitting.fit",
+    "reproduce": "repcap.verbs.reproduce.study",
+    "Reproduction": "repcap.verbs.reproduce.study",
+    "design": "repcap.verbs.design.study",
+    "Design": "repcap.verbs.design.study",
+    "interference": "repcap.verbs.interference.study",
+    "Interference": "repcap.verbs.interference.study",
     "pack": "repcap.packing.solve",
-    "Packing": "repcap.packing.result",
+    "Packing": "repcap.packing.packed",
     "pack_max": "repcap.packing.largest",
     "PackMax": "repcap.packing.largest",
-    "sweep": "repcap.studies.sweep",
-    "survey": "repcap.studies.survey",
-    "Batch": "repcap.studies.batch",
-    "Store": "repcap.store",
+    "sweep": "repcap.verbs.sweep.study",
+    "survey": "repcap.verbs.survey.study",
+    "Batch": "repcap.jobs.batch",
+    "Store": "repcap.jobs.store",
 }
 """Public name -> module that defines it; each verb with the class of its result."""
 

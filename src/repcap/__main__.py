@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from repcap.cli import interrupt
+from repcap.console import interrupt
 
 
 def main() -> None:
     """Run the command line. Ctrl-C is one line from here on, before the rest is imported."""
     interrupt.install()
-    from repcap.cli.main import entry
+    from repcap.console.main import entry
 
     entry()
 

@@ -89,13 +89,13 @@ def test_accumulated_gradients_count_optimiser_steps(tmp_path):
 
 
 def test_any_failure_of_a_measurement_leaves_training_alone(tmp_path, monkeypatch):
-    import repcap.geometry.live
+    import repcap.geometry.measurement.live
     from repcap.integrations.lightning import EpsilonCallback
 
     def fail(*_args, **_kwargs):
         raise RuntimeError("no memory")
 
-    monkeypatch.setattr(repcap.geometry.live, "live_spread", fail)
+    monkeypatch.setattr(repcap.geometry.measurement.live, "live_spread", fail)
     trainer, rows = fit(tmp_path, EpsilonCallback(every=1), Small(), steps=3)
     assert trainer.global_step == 3
     assert not any("repcap/epsilon" in row for row in rows)

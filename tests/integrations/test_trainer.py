@@ -148,13 +148,13 @@ def test_what_cannot_be_measured_warns_once_and_does_not_stop_training(trainer, 
 
 
 def test_any_failure_of_a_measurement_leaves_training_alone(trainer, caplog, monkeypatch):
-    import repcap.geometry.live
+    import repcap.geometry.measurement.live
     from repcap.integrations import EpsilonCallback
 
     def fail(*_args, **_kwargs):
         raise RuntimeError("the device is out of\nmemory")
 
-    monkeypatch.setattr(repcap.geometry.live, "live_spread", fail)
+    monkeypatch.setattr(repcap.geometry.measurement.live, "live_spread", fail)
     run = trainer(steps=3)
     EpsilonCallback(every=1).attach(run)
     run.train()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from repcap.errors import DomainError
 from repcap.laws import full, jl, ratio
-from repcap.laws.data import published_models
+from repcap.laws.fitting.data import published_models
 
 LAWS = {"jl": jl.LAW, "ratio": ratio.LAW, "full": full.LAW}
 

@@ -7,10 +7,10 @@ import math
 import pytest
 import torch
 
+from repcap.constructions.build import named_lines
 from repcap.errors import InputError, VectorsError
 from repcap.packing import pack_max, verify
 from repcap.packing.coherence import coherence
-from repcap.packing.constructions import named_lines
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from repcap.errors import InputError
 from repcap.packing import pack
-from repcap.packing.adam_pnorm import adam_pnorm, exponent
 from repcap.packing.coherence import coherence
-from repcap.packing.optimise import Budget
-from repcap.packing.random_lines import largest_cosine
-from repcap.packing.search import generator_for, random_start
+from repcap.packing.search.adam_pnorm import adam_pnorm, exponent
+from repcap.packing.search.optimise import Budget
+from repcap.packing.search.random_lines import largest_cosine
+from repcap.packing.search.search import generator_for, random_start
 
 
 @options(max_examples=12)
@@ -76,7 +76,7 @@ def test_random_baseline_against_its_prediction():
 
 
 def test_largest_cosine_over_block_borders(monkeypatch):
-    monkeypatch.setattr("repcap.packing.random_lines.BLOCK", 7)
+    monkeypatch.setattr("repcap.packing.search.random_lines.BLOCK", 7)
     rows = random_start(30, 6, generator_for(0, 0))
     assert largest_cosine(rows) == pytest.approx(coherence(rows).value, abs=1e-6)
 
@@ -139,7 +139,7 @@ def test_interrupt(keep):
 
 
 def test_checkpoint_goes_on_and_refuses_another_search(tmp_path, monkeypatch):
-    monkeypatch.setattr("repcap.packing.checkpoint.Checkpoint.__init__.__defaults__", (0.0,))
+    monkeypatch.setattr("repcap.packing.search.resume.Checkpoint.__init__.__defaults__", (0.0,))
     path = tmp_path / "search.checkpoint"
 
     def stop(state):
@@ -164,7 +164,7 @@ def test_checkpoint_goes_on_and_refuses_another_search(tmp_path, monkeypatch):
 
 
 def test_batches_go_on_after_a_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setattr("repcap.packing.checkpoint.Checkpoint.__init__.__defaults__", (0.0,))
+    monkeypatch.setattr("repcap.packing.search.resume.Checkpoint.__init__.__defaults__", (0.0,))
     path = tmp_path / "batch.checkpoint"
 
     def stop(state):

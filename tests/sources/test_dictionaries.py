@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from repcap.sources import inspect_source, open_source
-from repcap.sources.rows import TransposedMatrix
+from repcap.sources.formats.stored_rows import TransposedMatrix
 
 K, D = 40, 7
 

@@ -8,7 +8,7 @@ import torch
 from repcap.errors import MatrixNotFound
 from repcap.sources import names, open_source
 from repcap.sources.checkpoint import TensorEntry
-from repcap.sources.roles import find_roles
+from repcap.sources.roles.roles import find_roles
 
 V, D = 24, 6
 

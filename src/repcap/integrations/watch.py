@@ -52,9 +52,9 @@ class Watch:
         One matrix: `repcap/epsilon`. Two: `repcap/embedding_epsilon`, `repcap/unembedding_epsilon`. Training is never
         stopped by a measurement: what goes wrong is logged as a warning, once.
 
-        Cost: n d^2 operations a matrix. Memory: see `repcap.geometry.live.live_spread`.
+        Cost: n d^2 operations a matrix. Memory: see `repcap.geometry.measurement.live.live_spread`.
         """
-        from repcap.geometry.live import live_spread
+        from repcap.geometry.measurement.live import live_spread
 
         found: dict[str, float] = {}
         try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from repcap.errors import MatrixNotFound, SourceError
-from repcap.sources.module import ModuleCheckpoint
-from repcap.sources.roles import roles_of
+from repcap.sources.formats.module import ModuleCheckpoint
+from repcap.sources.roles.roles import roles_of
 
 if TYPE_CHECKING:
     import torch

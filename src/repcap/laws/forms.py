@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from repcap.errors import InputError
 from repcap.laws import full, jl, ratio, welch_power
-from repcap.laws.data import PackingTable
+from repcap.laws.fitting.data import PackingTable
 
 Floats = npt.NDArray[np.float64]
 

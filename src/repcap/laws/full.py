@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from repcap.laws.domain import Array
+from repcap.domain import Array
 from repcap.laws.law import Law, Params
 
 PARAMS: Params = MappingProxyType({"C": 0.45809143, "a": 1.0668005, "b": 1.44738666, "c": 0.97197234})

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from repcap.laws.domain import Array
+from repcap.domain import Array
 from repcap.laws.law import Law, Params
 
 C_PROVEN = 8.0

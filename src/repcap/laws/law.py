@@ -14,8 +14,8 @@ from typing import overload
 
 import numpy as np
 
+from repcap.domain import Array, Floats, check_d, check_eps, check_log_k, plain
 from repcap.errors import DomainError
-from repcap.laws.domain import Array, Floats, check_d, check_eps, check_log_k, plain
 
 Params = Mapping[str, float]
 

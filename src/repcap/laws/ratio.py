@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from repcap.laws.domain import Array
+from repcap.domain import Array
 from repcap.laws.law import Law, Params
 
 C = 1.293

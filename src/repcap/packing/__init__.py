@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from repcap.packing.largest import PackMax, pack_max
-    from repcap.packing.result import Packing, PackProgress
+    from repcap.packing.packed import Packing, PackProgress
     from repcap.packing.solve import pack
     from repcap.packing.verification import Verification, verify
 
 _WHERE = {
     "PackMax": "repcap.packing.largest",
-    "PackProgress": "repcap.packing.result",
-    "Packing": "repcap.packing.result",
+    "PackProgress": "repcap.packing.packed",
+    "Packing": "repcap.packing.packed",
     "Verification": "repcap.packing.verification",
     "pack": "repcap.packing.solve",
     "pack_max": "repcap.packing.largest",

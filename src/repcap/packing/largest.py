@@ -98,10 +98,10 @@ def pack_max(
     InputError
         if d < 1, epsilon is not in (0, 1), or seconds is not positive.
     """
-    from repcap.laws.bounds import upper_bound
-    from repcap.laws.constructions import best_construction
+    from repcap.constructions.best import best_construction
+    from repcap.constructions.build import most_lines
+    from repcap.laws.limits.bounds import upper_bound
     from repcap.packing.coherence import coherence
-    from repcap.packing.constructions import most_lines
 
     if d < 1 or not 0 < epsilon < 1:
         raise InputError(f"pack-max needs d >= 1 and 0 < epsilon < 1, got d = {d}, epsilon = {epsilon}")

@@ -11,13 +11,13 @@ import torch
 
 from repcap.errors import InputError
 from repcap.numerics import check_seed, resolve_device, whole
-from repcap.packing.checkpoint import Checkpoint
 from repcap.packing.coherence import coherence
-from repcap.packing.gradient import WORKING
-from repcap.packing.optimise import Budget
-from repcap.packing.result import Packing, PackProgress, ProgressHook
-from repcap.packing.search import REACHED, Found, Search, SearchOptions, generator_for, random_start
-from repcap.packing.symmetry import automatic_order
+from repcap.packing.packed import Packing, PackProgress, ProgressHook
+from repcap.packing.search.gradient import WORKING
+from repcap.packing.search.optimise import Budget
+from repcap.packing.search.resume import Checkpoint
+from repcap.packing.search.search import REACHED, Found, Search, SearchOptions, generator_for, random_start
+from repcap.packing.search.symmetry import automatic_order
 
 METHODS = ("optimise", "random", "adam-pnorm")
 CONSTRUCTED_ENTRIES = 1 << 28
@@ -62,7 +62,7 @@ def check_size(k: int, d: int) -> None:
 
 def lower_bound(k: int, d: int) -> tuple[float, str]:
     """Proven lower bound on the coherence of k vectors in R^d, and its name."""
-    from repcap.laws.bounds import coherence_lower_bound
+    from repcap.laws.limits.bounds import coherence_lower_bound
 
     bound = coherence_lower_bound(k, d)
     return float(bound.value), str(bound.name)
@@ -214,7 +214,7 @@ def _best(
 
 def _better_known(k: int, d: int, value: float, details: dict[str, Any]) -> None:
     """Say which explicit set is known to be better, where its vectors are not built here."""
-    from repcap.laws.constructions import best_coherence
+    from repcap.constructions.best import best_coherence
 
     known = best_coherence(k, d)
     if known.coherence < value * (1 - 1e-9):
@@ -240,7 +240,7 @@ def _order(symmetry: int | str, k: int) -> int | None:
 
 def _construct(k: int, d: int) -> tuple[torch.Tensor, str] | None:
     """Vectors and name of the best explicit set, or None where none is built (or it would not fit into memory)."""
-    from repcap.packing.constructions import best_lines
+    from repcap.constructions.build import best_lines
 
     if k * d > CONSTRUCTED_ENTRIES:
         return None
@@ -293,7 +293,7 @@ def _start(task: _Task, built: tuple[torch.Tensor, str] | None) -> torch.Tensor 
             raise InputError(f"no construction of {task.k} lines in R^{task.d} is built here; use --init random")
         return made[0].to(torch.float32)
     from repcap.packing.coherence import unit_rows
-    from repcap.packing.files import open_vectors
+    from repcap.packing.vector_files import open_vectors
 
     matrix, _ = open_vectors(task.init)
     if matrix.dim != task.d or matrix.count < task.k:
@@ -304,8 +304,8 @@ def _start(task: _Task, built: tuple[torch.Tensor, str] | None) -> torch.Tensor 
 
 
 def _random(task: _Task, details: dict[str, Any]) -> Found:
-    from repcap.laws.existence import random_coherence
-    from repcap.packing.random_lines import random_lines
+    from repcap.laws.limits.existence import random_coherence
+    from repcap.packing.search.random_lines import random_lines
 
     def hook(done: int, total: int) -> None:
         task.report(done, done / total, 1.0, 1.0)
@@ -320,7 +320,7 @@ def _random(task: _Task, details: dict[str, Any]) -> Found:
 
 
 def _adam(task: _Task, details: dict[str, Any]) -> Found:
-    from repcap.packing.adam_pnorm import adam_pnorm
+    from repcap.packing.search.adam_pnorm import adam_pnorm
 
     start = _start(task, None)
     if start is None:

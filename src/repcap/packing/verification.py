@@ -7,8 +7,10 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
+from repcap.constructions import best as constructions
 from repcap.errors import DomainError
-from repcap.laws import bounds, constructions, existence, full, levenshtein, ratio
+from repcap.laws import full, ratio
+from repcap.laws.limits import bounds, existence, levenshtein
 from repcap.matrix import Matrix, ProgressFn
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ def verify(
         if the file cannot be read, or a row has no direction.
     """
     from repcap.packing.coherence import coherence
-    from repcap.packing.files import open_vectors
+    from repcap.packing.vector_files import open_vectors
 
     metadata: dict[str, str] = {}
     if isinstance(vectors, (str, os.PathLike)):

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from repcap.errors import SourceError
-from repcap.sources.arrays import NpyCheckpoint, NpzCheckpoint
 from repcap.sources.checkpoint import Checkpoint
-from repcap.sources.gguf_file import SPLIT, GgufCheckpoint
-from repcap.sources.safetensors_file import SafetensorsCheckpoint
-from repcap.sources.safetensors_header import LFS_MAGIC, lfs_message
-from repcap.sources.shards import check_regular
+from repcap.sources.formats.arrays import NpyCheckpoint, NpzCheckpoint
+from repcap.sources.formats.gguf_file import SPLIT, GgufCheckpoint
+from repcap.sources.formats.safetensors_file import SafetensorsCheckpoint
+from repcap.sources.formats.safetensors_header import LFS_MAGIC, lfs_message
+from repcap.sources.formats.shards import check_regular
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt")
 KINDS = ".safetensors, .gguf, .bin, .pt, .pth, .ckpt, .npy, .npz, a *.index.json, or a directory of such"
@@ -53,10 +53,10 @@ def open_path(spec: str, path: Path, allow_truncated: bool = False) -> Checkpoin
 def _torch(spec: str, files: list[Path], consolidated: bool = False) -> Checkpoint:
     """A checkpoint of pickles; torch is imported only for these."""
     if consolidated and len(files) > 1:
-        from repcap.sources.consolidated import ConsolidatedCheckpoint
+        from repcap.sources.formats.consolidated import ConsolidatedCheckpoint
 
         return ConsolidatedCheckpoint(spec, files)
-    from repcap.sources.torch_file import TorchCheckpoint
+    from repcap.sources.formats.torch_file import TorchCheckpoint
 
     found = TorchCheckpoint(spec, files)
     others = [item.name for item in files[0].parent.glob("consolidated.*.pth") if NUMBERED.match(item.name)]
@@ -69,7 +69,7 @@ def _torch(spec: str, files: list[Path], consolidated: bool = False) -> Checkpoi
 def _open_index(spec: str, path: Path, allow_truncated: bool) -> Checkpoint:
     if ".safetensors" in path.name:
         return SafetensorsCheckpoint.from_index(spec, path, allow_truncated)
-    from repcap.sources.torch_file import TorchCheckpoint
+    from repcap.sources.formats.torch_file import TorchCheckpoint
 
     return TorchCheckpoint.from_index(spec, path)
 

@@ -10,7 +10,7 @@ from typing import Literal
 from repcap.errors import SourceError
 from repcap.sources.directory import KINDS, NOT_WEIGHTS, NUMBERED
 from repcap.sources.directory import PICKLES as PICKLE_SUFFIXES
-from repcap.sources.gguf_file import SPLIT
+from repcap.sources.formats.gguf_file import SPLIT
 
 INDEXES = ("model.safetensors.index.json", "consolidated.safetensors.index.json")
 SHARD = re.compile(r"^(.*)-\d{5}-of-\d{5}\.safetensors$")

@@ -1,6 +1,6 @@
 """`open_source` and `inspect_source`: from a string or an object to a Matrix, or to what could be measured.
 
-Remote specs go to `repcap.sources.hub.open_remote(spec, *, allow_full_download, rows, on_progress) -> Checkpoint`,
+Remote specs go to `repcap.sources.remote.hub.open_remote(spec, *, allow_full_download, rows, on_progress) -> Checkpoint`,
 which is imported only then.
 """
 
@@ -14,9 +14,9 @@ from typing import Any
 from repcap.errors import InputError, SourceError
 from repcap.matrix import Matrix, ProgressFn
 from repcap.sources.checkpoint import Checkpoint
-from repcap.sources.inspection import Inspection, inspect_checkpoint
 from repcap.sources.package import package_path
-from repcap.sources.select import choose
+from repcap.sources.roles.inspection import Inspection, inspect_checkpoint
+from repcap.sources.roles.select import choose
 from repcap.sources.spec import Spec, parse_spec
 
 
@@ -118,7 +118,7 @@ def _checkpoint(source: Any, allow_truncated: bool, remote: dict[str, Any]) -> t
         return _in_memory(source), None
     spec = parse_spec(source)
     if spec.scheme in ("hub", "url"):
-        from repcap.sources.hub import open_remote
+        from repcap.sources.remote.hub import open_remote
 
         return open_remote(spec, allow_truncated=allow_truncated, **remote), spec.tensor
     path = package_path(spec.location, spec.text) if spec.scheme == "package" else Path(spec.location)
@@ -142,16 +142,16 @@ def _in_memory(source: Any) -> Checkpoint:
     if isinstance(source, np.ma.MaskedArray) and np.ma.is_masked(source):
         raise InputError("the array has masked values, which are no numbers: give .filled(0) or leave their rows out")
     if isinstance(source, np.ndarray):
-        from repcap.sources.arrays import ArrayCheckpoint
+        from repcap.sources.formats.arrays import ArrayCheckpoint
 
         return ArrayCheckpoint(source)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(source, torch.Tensor):
-        from repcap.sources.memory import TensorsCheckpoint
+        from repcap.sources.formats.memory import TensorsCheckpoint
 
         return TensorsCheckpoint("tensor", {"tensor": source})
     if torch is not None and isinstance(source, torch.nn.Module):
-        from repcap.sources.module import ModuleCheckpoint
+        from repcap.sources.formats.module import ModuleCheckpoint
 
         return ModuleCheckpoint(source)
     raise InputError(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from repcap.errors import InputError
-from repcap.geometry.views import Subset
+from repcap.geometry.rows.views import Subset
 from repcap.matrix import Matrix, Tokens
 
 ALIKE = 0.99

@@ -1,0 +1,229 @@
+"""A measurement as tables of 80 columns. Every number comes from the record; only percentages are formed here."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.padding import Padding
+from rich.text import Text
+
+from repcap.console.common import new_table, visible
+from repcap.console.printable import printable
+from repcap.numerics import Z_DEFAULT
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from repcap.geometry.epsilon.epsilon import Spread
+    from repcap.geometry.epsilon.influence import RowInfluence
+    from repcap.geometry.epsilon.sample import Estimate
+    from repcap.geometry.measurement.measurement import Measurement, RowFindings, RowNote
+    from repcap.studies.measured import Measured
+
+WIDTH = 80
+_SHOWN = 5
+LIKE_RANDOM = 1.1
+"""Below this ratio to random directions there is nothing to explain."""
+_BORDERS = {"high": "epsilon > 0.2", "between": "0.1 to 0.2", "low": "epsilon < 0.1"}
+_LABELS = {
+    "all": "all rows",
+    "sample": "sampled rows",
+    "tokenizer": "tokenizer rows only",
+    "distinct": "without duplicates",
+    "tokenizer, distinct": "tokenizer, no duplicates",
+    "centred": "without the mean row",
+}
+
+
+def overview(measured: Sequence[Measured]) -> RenderableType:
+    """One line a matrix."""
+    table = new_table(None, "source", "matrix", ">n", ">d", ">epsilon", ">x random", "class", ">k (law)")
+    for found in measured:
+        table.add_row(
+            Text(shorten(found.info.source, 23)),
+            Text(shorten(found.info.name if found.info.role == "matrix" else found.info.role, 11)),
+            str(found.count),
+            str(found.dim),
+            ("~" if found.estimate else "") + f"{found.epsilon:.4f}",
+            f"{found.epsilon_ratio:.2f}" if found.spread.null else "-",
+            found.class_name,
+            "-" if found.capacity is None or found.capacity["law"]["indeterminate"] else found.capacity["law"]["k"],
+        )
+    return table
+
+
+def detail(found: Measured) -> Iterator[RenderableType]:
+    """Everything about one matrix, part by part."""
+    yield _title(found)
+    yield _numbers(found)
+    yield _capacity(found)
+    if said := meaning(found):
+        yield _prose(said)
+    if found.common:
+        yield _prose(found.common)
+    if found.variants:
+        yield _variants(found)
+    yield from _rows(found.findings)
+    if found.influence is not None:
+        yield _influence("tokens that raise epsilon most", found.influence.raises)
+        yield _influence("tokens that lower it most", found.influence.lowers)
+    for text in (*found.notes, *found.info.warnings):
+        yield _prose(f"Note: {text}.")
+    read = found.bytes_read
+    yield Text(f"\n{found.seconds:.1f} s, {read / 1e6:,.1f} MB read, {found.device}", style="dim")
+
+
+def meaning(found: Measurement) -> str:
+    """A line or two for a reader who meets epsilon for the first time; nothing for d = 1, where it means nothing."""
+    if found.dim == 1:
+        return ""
+    times = f"{found.epsilon_ratio:.1f} times that of random directions" if found.spread.z else ""
+    if found.class_name == "high":
+        like_random = dataclasses.replace(found.spread, z=Z_DEFAULT).ratio < LIKE_RANDOM
+        mean = f"{found.mean:.2f}".replace("-0.00", "0.00")
+        return (
+            f"Two rows of this matrix have a cosine of {mean} on average, and few pairs exceed "
+            f"{found.epsilon:.2f}{times and f': {times}'}. "
+            + ("So it is" if like_random else "The rows crowd together and leave few directions that stay clear of all")
+            + (f" with random directions in {found.dim} dimensions." if like_random else ".")
+        )
+    if found.epsilon < 0:
+        return f"The rows point away from each other: few pairs have a cosine above {found.epsilon:.3f}."
+    crowd = "close to orthogonal" if found.class_name == "low" else "less than orthogonal"
+    return (
+        f"Two rows of this matrix are {crowd}: few pairs have a cosine above {found.epsilon:.3f}"
+        f"{times and f', which is {times}'}. "
+        f"Other directions may overlap as much without standing out, and k counts how many fit."
+    )
+
+
+def shorten(text: str, width: int) -> str:
+    """The end of `text`, which tells sources apart, in at most `width` characters that a terminal can show."""
+    shown = printable(text)
+    return shown if len(shown) <= width else "…" + shown[len(shown) - width + 1 :]
+
+
+def _title(found: Measurement) -> RenderableType:
+    info = found.info
+    name = Text(shorten(info.source, WIDTH), style="bold")
+    facts = [shorten(info.name, WIDTH), f"{info.count} x {info.dim}", info.dtype]
+    if info.role != "matrix":
+        facts.insert(0, info.role)
+    if info.tied is not None:
+        facts.append("tied" if info.tied else "not tied")
+    if info.revision:
+        facts.append(f"@{info.revision[:12]}")
+    return Text("\n").join([name, Text(printable(", ".join(facts)))])
+
+
+def _numbers(found: Measurement) -> RenderableType:
+    table = new_table(None, "", ">", "")
+    spread, se = found.spread, found.epsilon_se
+    z = f"{spread.z:g}"
+    error = "" if se is None else f"± {se:.2g} " + ("(standard error)" if found.estimate else "(jackknife)")
+    table.add_row("mean cosine", f"{spread.mean:.6f}", f"over all pairs of {spread.count} rows")
+    table.add_row("std", f"{spread.std:.6f}", "")
+    table.add_row("epsilon", Text(f"{spread.epsilon:.6f}", style="bold"), f"mean + {z} std  {error}".rstrip())
+    if found.estimate is not None:
+        bounds = f"{found.estimate.low:.4f} .. {found.estimate.high:.4f}"
+        table.add_row("95 % interval", bounds, _drawn(found.estimate))
+    table.add_row("random directions", f"{spread.null:.6f}", f"{z}/sqrt(d)")
+    if spread.null:
+        table.add_row("ratio to random", f"{spread.ratio:.3f}", "")
+    table.add_row("class", found.class_name, _BORDERS[found.class_name])
+    table.add_row("effective dimension", f"{spread.effective_dim:.1f}", f"of {spread.dim}")
+    if found.spectrum.top_share is not None:
+        table.add_row("strongest direction", f"{100 * found.spectrum.top_share:.1f} %", "of the rows' squared length")
+    return Padding(table, (1, 0, 0, 0))
+
+
+def _drawn(estimate: Estimate) -> str:
+    """How the rows of an estimate were drawn."""
+    if estimate.block_rows == 1:
+        return f"from {estimate.blocks} single rows of {estimate.population}"
+    return f"from {estimate.blocks} blocks of {estimate.block_rows} rows"
+
+
+def _capacity(one: Measured) -> RenderableType:
+    if one.capacity is None:
+        return _prose(f"No capacity: {'; '.join(one.capacity_warnings)}.")
+    table = new_table(f"k, directions with every |cosine| <= {one.epsilon:.4f}", "", ">k", "from")
+    for key, label in (("construction", "at least"), ("law", "published law"), ("upper", "at most")):
+        part: dict[str, Any] = one.capacity[key]
+        name = f"{part['name']} (indeterminate: epsilon >= 0.1)" if part.get("indeterminate") else part["name"]
+        table.add_row(label, part["k"], Text(name))
+    return Padding(table, (1, 0, 0, 0))
+
+
+def _variants(found: Measurement) -> RenderableType:
+    table = new_table("the same on other rows", "rows", ">n", ">mean", ">std", ">epsilon", ">ratio", "class")
+    for spread in (found.spread, *found.variants):
+        table.add_row(
+            _label(spread),
+            str(spread.count),
+            f"{spread.mean:.5f}",
+            f"{spread.std:.5f}",
+            f"{spread.epsilon:.5f}",
+            f"{spread.ratio:.2f}" if spread.null else "-",
+            spread.class_name,
+        )
+    return Padding(table, (1, 0, 0, 0))
+
+
+def _label(spread: Spread) -> str:
+    name = spread.rows
+    if name.startswith("top "):
+        label = "without the top direction" if name == "top 1" else f"without the {name} directions"
+    elif name.startswith("centred, "):
+        label = f"no mean, then no {name.removeprefix('centred, ')}"
+    else:
+        label = _LABELS.get(name, name)
+    return f"{label} (sample)" if spread.sampled and name != "sample" else label
+
+
+def _rows(findings: RowFindings) -> Iterator[RenderableType]:
+    """Dropped, tiny and repeated rows, each with some examples."""
+    if findings.padding_rows:
+        yield _prose(f"{findings.padding_rows} rows lie beyond the {findings.tokenizer_count} ids of the tokenizer.")
+    if findings.dropped_count:
+        yield _prose(f"{findings.dropped_count} rows have no direction and are left out: {_examples(findings.dropped)}")
+    if findings.tiny_count:
+        yield _prose(f"{findings.tiny_count} rows are tiny (kept): {_examples(findings.tiny)}")
+    if findings.repeat_rows:
+        table = new_table(f"rows that repeat another row's direction exactly: {findings.repeat_rows}", ">rows", "which")
+        for group in findings.repeats[:_SHOWN]:
+            names = [_named(index, token) for index, token in zip(group.indices, group.tokens, strict=True)]
+            table.add_row(str(group.size), Text(_listed(names, group.size)))
+        if len(findings.repeats) > _SHOWN:
+            table.add_row("", f"and {len(findings.repeats) - _SHOWN} more groups (--json has them)")
+        yield Padding(table, (1, 0, 0, 0))
+
+
+def _examples(rows: Sequence[RowNote]) -> str:
+    texts = [f"{_named(row.index, row.token)} ({row.reason})" for row in rows[:_SHOWN]]
+    return ", ".join(texts) + (", ..." if len(rows) > _SHOWN else "")
+
+
+def _named(index: int, token: str | None) -> str:
+    return str(index) if token is None else f"{index} {visible(token)}"
+
+
+def _listed(names: Sequence[str], total: int) -> str:
+    shown = ", ".join(names[:_SHOWN])
+    return shown + (f", and {total - _SHOWN} more" if total > _SHOWN else "")
+
+
+def _influence(title: str, rows: Sequence[RowInfluence]) -> RenderableType:
+    table = new_table(title, ">row", "token", ">change of epsilon")
+    for row in rows:
+        table.add_row(str(row.index), Text("" if row.token is None else visible(row.token)), f"{row.influence:+.2e}")
+    return Padding(table, (1, 0, 0, 0))
+
+
+def _prose(text: str) -> RenderableType:
+    """Text in lines of 80 characters, also where the output is no terminal."""
+    import textwrap
+
+    return Text("\n" + "\n".join(textwrap.wrap(printable(text), WIDTH)))

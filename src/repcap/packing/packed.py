@@ -1,0 +1,76 @@
+"""What a packing is once it is found: the vectors, their coherence in float64, and what they must be judged against."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from repcap._version import __version__
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclasses.dataclass(frozen=True)
+class PackProgress:
+    """Where a search stands; handed to `on_progress` about once a step."""
+
+    step: int
+    steps: int | None
+    """Steps of the whole schedule, or None where only time ends it."""
+    fraction: float
+    """How much of the budget of steps and time is used, 0 to 1."""
+    coherence: float
+    """max |cos| of the current iterate, in the working precision."""
+    best: float
+    lower_bound: float
+    """No packing of this size can be below it (proven)."""
+    seconds: float
+    stage: str = "optimise"
+    """`optimise`, `polish`, `construct`, `random` or `verify`."""
+
+
+ProgressHook = Callable[[PackProgress], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Packing:
+    """k unit vectors in R^d and how near to orthogonal they are.
+
+    Every number of it is in `to_dict()`; the vectors are not, they are written with `repcap.packing.vector_files.save`.
+    """
+
+    k: int
+    d: int
+    seed: int
+    coherence: float
+    """max |u_i . u_j| over all pairs i < j, float64 arithmetic on the vectors as they stand."""
+    lower_bound: float
+    """Proven lower bound on the coherence of any k vectors in R^d."""
+    lower_bound_name: str
+    seconds: float
+    steps: int
+    """Optimiser steps done (all restarts together); 0 where a construction alone gave the answer."""
+    method: str
+    """What gave the vectors: `optimise`, `optimise+polish`, `random`, `adam-pnorm`, `construction: NAME` ..."""
+    vectors: torch.Tensor = dataclasses.field(repr=False, compare=False)
+    """Shape (k, d), float32 or float64, unit rows, on the cpu."""
+    optimised: float | None = None
+    """The best coherence that the search alone reached, or None where none ran."""
+    constructed: float | None = None
+    """The coherence of the best explicit construction that was built, or None where none was."""
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """The arguments that the result depends on."""
+    interrupted: bool = False
+    """True where the search was stopped by hand: the vectors are the best until then."""
+    details: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """What one method alone knows (minimum over draws and its prediction, exponent, restarts ...)."""
+    path: str | None = None
+    """File that holds the vectors, or None."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the vectors, ready for JSON."""
+        names = [field.name for field in dataclasses.fields(self) if field.name != "vectors"]
+        record = {name: getattr(self, name) for name in names}
+        return {**record, "dtype": str(self.vectors.dtype).removeprefix("torch."), "repcap_version": __version__}

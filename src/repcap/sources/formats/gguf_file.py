@@ -1,0 +1,133 @@
+"""GGUF: rows are whole quantisation blocks, so any rows can be read and dequantised on their own."""
+
+from __future__ import annotations
+
+import functools
+import mmap
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from repcap.errors import SourceError
+from repcap.matrix import Matrix, MatrixInfo
+from repcap.sources.checkpoint import Checkpoint, TensorEntry, as_rows
+from repcap.sources.formats.gguf_header import ArrayRef, GgufHeader, parse_gguf, read_array
+from repcap.sources.formats.gguf_types import block_sizes, decoder, type_name
+from repcap.sources.formats.stored_rows import EncodedMatrix, FileRows
+from repcap.sources.tokens import Coding, VocabTokens, find_tokens, guess_coding
+
+CODINGS: dict[str, Coding] = {"gpt2": "bytelevel", "llama": "metaspace", "t5": "metaspace", "bert": "metaspace"}
+"""tokenizer.ggml.model -> how the pieces are spelt."""
+
+SPLIT = re.compile(r"^(.*)-(\d{5})-of-(\d{5})\.gguf$")
+
+
+def read_gguf_header(path: Path) -> GgufHeader:
+    """The checked header of a local file. Pages of the file are mapped, not read into anonymous memory."""
+    size = path.stat().st_size
+    if size < 24:
+        raise SourceError(f"{path} is not a GGUF file: only {size} bytes long; fetch it again")
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        return parse_gguf(mapped, size, str(path), block_sizes())
+
+
+class GgufCheckpoint(Checkpoint):
+    """A GGUF file, with the other parts of a split model where they lie beside it."""
+
+    format = "gguf"
+
+    def __init__(self, spec: str, path: str | os.PathLike[str], allow_truncated: bool = False) -> None:
+        self.spec = spec
+        self.path = Path(path)
+        self._allow_truncated = allow_truncated
+        first = self._header(self.path)
+        self._headers = {self.path: first}
+        for sibling in self._siblings():
+            self._headers[sibling] = self._header(sibling)
+        self._metadata, self._metadata_path = first.metadata, self.path
+        for path_, header in self._headers.items():
+            if "tokenizer.ggml.tokens" in header.metadata:
+                self._metadata, self._metadata_path = header.metadata, path_
+                break
+
+    def _header(self, path: Path) -> GgufHeader:
+        header = read_gguf_header(path)
+        size = path.stat().st_size
+        if header.end > size:
+            message = f"{path} is truncated: {size} bytes of {header.end}"
+            if not self._allow_truncated:
+                raise SourceError(
+                    f"{message}; fetch it again, or pass --allow-truncated to read the tensors that are whole"
+                )
+            self.warnings = (*self.warnings, message)
+        return header
+
+    def _siblings(self) -> list[Path]:
+        match = SPLIT.match(self.path.name)
+        if not match:
+            return []
+        stem, own, total = match.groups()
+        names = [f"{stem}-{part:05d}-of-{total}.gguf" for part in range(1, int(total) + 1) if part != int(own)]
+        here = {item.name for item in self.path.parent.iterdir()}
+        missing = [name for name in names if name not in here]
+        if missing:
+            self.complete = False
+            self.warnings = (
+                *self.warnings,
+                f"{len(missing)} of {int(total)} parts are missing, the first {missing[0]}",
+            )
+        return [self.path.parent / name for name in names if name in here]
+
+    def tensors(self) -> dict[str, TensorEntry]:
+        return self._entries
+
+    @functools.cached_property
+    def _entries(self) -> dict[str, TensorEntry]:
+        return {
+            name: TensorEntry(name, tensor.shape, type_name(tensor.kind), path.name)
+            for path, header in self._headers.items()
+            for name, tensor in header.tensors.items()
+        }
+
+    def config(self) -> dict[str, Any]:
+        """Scalar metadata, and `model_type`, `vocab_size`, `hidden_size` as Hub configurations call them."""
+        found = {key: value for key, value in self._metadata.items() if not isinstance(value, ArrayRef)}
+        architecture = found.get("general.architecture")
+        names = {"vocab_size": f"{architecture}.vocab_size", "hidden_size": f"{architecture}.embedding_length"}
+        extra = {name: found[key] for name, key in names.items() if key in found}
+        return found | extra | ({"model_type": architecture} if architecture else {})
+
+    @functools.cached_property
+    def _tokens(self) -> VocabTokens | None:
+        ref = self._metadata.get("tokenizer.ggml.tokens")
+        if not isinstance(ref, ArrayRef) or ref.kind != 8:
+            found, warnings = find_tokens(self.path.parent)
+            self.warnings += warnings
+            return found
+        with self._metadata_path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            pieces = list(read_array(mapped, ref, str(self.path)))
+        coding = CODINGS.get(str(self._metadata.get("tokenizer.ggml.model"))) or guess_coding(pieces)
+        return VocabTokens(pieces, coding, "GGUF metadata")
+
+    def tokens(self) -> VocabTokens | None:
+        return self._tokens
+
+    def open(self, name: str) -> Matrix:
+        entry = self.entry(name)
+        path = next(path for path, header in self._headers.items() if name in header.tensors)
+        return open_gguf_tensor(path, self._headers[path], entry, self.spec)
+
+
+def open_gguf_tensor(path: Path, header: GgufHeader, entry: TensorEntry, source: str) -> Matrix:
+    """Rows of one tensor, dequantised block by block to float32; plain floats as stored."""
+    tensor = header.tensors[entry.name]
+    where = f"{path}: tensor {entry.name!r}"
+    count, dim = as_rows(entry.shape)
+    decode = decoder(tensor.kind, entry.dtype, where)
+    if tensor.stop > path.stat().st_size:
+        raise SourceError(f"{where} lies beyond the end of the truncated file: fetch the file again")
+    elements, size = block_sizes()[tensor.kind]
+    info = MatrixInfo(source=source, name=entry.name, count=count, dim=dim, dtype=entry.dtype)
+    rows = FileRows(path, tensor.start, dim // elements * size, count)
+    return EncodedMatrix(rows, decode, info, item_bytes=size if elements == 1 else 0)

@@ -1,0 +1,110 @@
+"""A file at a plain address, `https://host/path/file.safetensors` or `.gguf`, by ranges."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import hashlib
+import shutil
+import uuid
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from repcap._version import __version__
+from repcap.errors import InputError, RemoteError, SourceError
+from repcap.files import atomic_path
+from repcap.sources.checkpoint import Checkpoint
+from repcap.sources.remote.cache import cache_dir, file_name, make_directory, write_bytes
+from repcap.sources.remote.ranges import RangeFile, RangesRefused, check_url, origin, version_of
+from repcap.sources.remote.remote_checkpoint import Reading, RemoteCheckpoint
+from repcap.sources.remote.remote_file import RemoteFile, RemoteSafetensors
+
+SUFFIXES = (".safetensors", ".gguf")
+
+
+def open_url(text: str, url: str, reading: Reading) -> Checkpoint:
+    """The checkpoint in one file at `url`.
+
+    The version of the file (its ETag, or date, and its length) is asked for once, and is part of the cache's key. With
+    HF_HUB_OFFLINE set, the version of last time is used.
+
+    Raises
+    ------
+    RemoteError
+        if the address is not acceptable, or the server refuses, fails or lies.
+    """
+    check_url(url)
+    name = unquote(urlsplit(url).path).rpartition("/")[2]
+    if not name.lower().endswith(SUFFIXES):
+        raise SourceError(f"{text}: cannot tell what this is; the path of an address must end in .safetensors or .gguf")
+    ranges = RangeFile(url, _shown(url), authorization=_authorization(url), agent=f"repcap/{__version__}")
+    home = cache_dir() / "url" / f"{hashlib.sha256(url.encode()).hexdigest()[:16]}-{file_name(name)}"
+    folder = home / _version(ranges, home, reading)
+    whole = functools.partial(_download, ranges, folder / "whole", reading) if reading.allow_full_download else None
+    file = RemoteFile(ranges, folder, whole, reading.on_progress)
+    if name.lower().endswith(".gguf"):
+        from repcap.sources.remote.remote_gguf import RemoteGguf
+
+        return RemoteGguf(text, [file], [name], reading)
+    return RemoteCheckpoint(text, [RemoteSafetensors(file, name, reading.allow_truncated)], None)
+
+
+def _version(ranges: RangeFile, home: Path, reading: Reading) -> str:
+    """Name of this version's folder. Cost: one range of 8 bytes."""
+    latest = home / "latest"
+    try:
+        ranges.read(0, 8)
+        version = version_of(ranges.etag, ranges.modified, ranges.size)
+    except RangesRefused as refusal:
+        if not reading.allow_full_download:
+            raise
+        version = refusal.version
+    except RemoteError as error:
+        if isinstance(error.__cause__, ConnectionError) and latest.is_file():  # offline
+            return latest.read_text(encoding="ascii")
+        raise
+    if version is None:
+        # Nothing would tell us that the file has changed: what is fetched serves this process only.
+        version = f"once-{uuid.uuid4().hex[:12]}"
+        atexit.register(shutil.rmtree, home / version, ignore_errors=True)
+    else:
+        with contextlib.suppress(InputError):  # it matters without a network only
+            make_directory(home)
+            write_bytes(latest, version.encode())
+    return version
+
+
+def _download(ranges: RangeFile, path: Path, reading: Reading) -> Path:
+    """The whole file, where the server cannot send a part of it."""
+    if path.exists():
+        return path
+    make_directory(path.parent)
+    with atomic_path(path) as temporary, temporary.open("wb") as out:
+
+        def write(position: int, piece: bytes) -> None:
+            out.write(piece)
+            if reading.on_progress is not None:
+                done = position + len(piece)
+                reading.on_progress(done, max(done, ranges.size or 0))
+
+        try:
+            ranges.whole(write)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise SourceError(f"cannot write {path}: {reason}") from error
+    return path
+
+
+def _authorization(url: str) -> str | None:
+    """The Hub's token, for an address at the Hub itself."""
+    from huggingface_hub import constants
+    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+
+    return build_hf_headers().get("authorization") if origin(url) == origin(constants.ENDPOINT) else None
+
+
+def _shown(url: str) -> str:
+    """The address for messages, without a signature in its query."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}{parts.path}"

@@ -1,0 +1,175 @@
+"""Which tensor is meant by a role or a name; opened with its scales, its role and what decided it."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+
+from repcap.errors import InputError, MatrixNotFound, SourceError, VectorsError
+from repcap.matrix import Matrix
+from repcap.sources import names
+from repcap.sources.checkpoint import Checkpoint, TensorEntry
+from repcap.sources.formats.dtypes import is_integer
+from repcap.sources.formats.stored_rows import turned
+from repcap.sources.roles.roles import ROLES, Roles, roles_of
+from repcap.sources.roles.scales import ScaledMatrix, apply_scales, refuse_packed
+from repcap.sources.roles.tying import Tying, judge_tying, vocabulary_size
+
+TOKEN_ROLES = ("embedding", "unembedding")
+
+
+def judge(checkpoint: Checkpoint) -> tuple[Roles, Tying]:
+    """Roles and tying of a checkpoint."""
+    roles = roles_of(checkpoint)
+    if roles.headless:
+        return roles, Tying(None, f"the {roles.family} family has no unembedding")
+    return roles, judge_tying(checkpoint, roles.embedding, roles.unembedding, roles.columns)
+
+
+def choose(checkpoint: Checkpoint, matrix: str = "embedding") -> Matrix:
+    """The matrix that `matrix` (a role or a tensor's name) means, with role, tying and evidence in its info.
+
+    Raises
+    ------
+    MatrixNotFound
+        if there is none; the message lists what could be measured.
+    InputError
+        for `both`, which is two matrices.
+    """
+    if matrix == "both":
+        raise InputError("'both' is two matrices: open 'embedding' and 'unembedding' one after the other")
+    roles, tying = judge(checkpoint)
+    name, role, evidence = resolve(checkpoint, matrix, roles, tying)
+    opened = open_as_rows(checkpoint, name, name in roles.columns)
+    is_token_matrix = role in TOKEN_ROLES
+    if is_token_matrix:
+        opened.tokens = checkpoint.tokens()
+    if isinstance(opened, ScaledMatrix):
+        evidence = f"{evidence}; scaled by {opened.scale_name}"
+    opened.info = dataclasses.replace(
+        opened.info,
+        source=checkpoint.spec,
+        role=role,
+        tied=tying.tied if is_token_matrix else None,
+        evidence=evidence,
+        revision=checkpoint.revision,
+        warnings=(
+            *checkpoint.warnings,
+            *(tying.warnings if is_token_matrix else ()),
+            *_adapter_warning(checkpoint, name),
+        ),
+    )
+    return opened
+
+
+def open_as_rows(checkpoint: Checkpoint, name: str, columns: bool = False, stack: bool = False) -> Matrix:
+    """Tensor `name` with its scales applied, one vector a row. stack: matrices of 3 dimensions one below the other.
+
+    Raises
+    ------
+    SourceError
+        if it is packed, or partitioned over processes, or its bytes cannot be read.
+    VectorsError
+        if it has more than two dimensions, but for `stack`.
+    """
+    entry = checkpoint.entry(name)
+    if len(entry.shape) > 2 and not stack:
+        dims = " x ".join(map(str, entry.shape))
+        where = checkpoint.spec if len(checkpoint.tensors()) == 1 else f"{checkpoint.spec}: tensor {name!r}"
+        raise VectorsError(f"{where} has {len(entry.shape)} dimensions ({dims}): give a matrix, one vector a row")
+    refuse_packed(checkpoint, entry)
+    if entry.shape == (0,):
+        raise SourceError(
+            f"{checkpoint.spec}: {name} has shape (0,), as DeepSpeed ZeRO-3 leaves a partitioned weight: "
+            "gather the parameter first (deepspeed.zero.GatheredParameters)"
+        )
+    opened = apply_scales(checkpoint, entry, checkpoint.open(name))
+    if checkpoint.format == "module" and is_integer(entry.dtype) and not isinstance(opened, ScaledMatrix):
+        raise SourceError(
+            f"{checkpoint.spec}: {name} holds {entry.dtype} codes of a quantiser: dequantise it first, or load the "
+            "model unquantised"
+        )
+    return turned(opened) if columns else opened
+
+
+def _adapter_warning(checkpoint: Checkpoint, name: str) -> tuple[str, ...]:
+    module = name.removesuffix(".weight").removesuffix(".base_layer")
+    if not any(other.startswith(f"{module}.lora_") for other in checkpoint.tensors()):
+        return ()
+    return (f"a LoRA adapter on {module} is not merged: the base weight is measured",)
+
+
+def resolve(checkpoint: Checkpoint, matrix: str, roles: Roles, tying: Tying) -> tuple[str, str, str]:
+    """(tensor, role, evidence) of a role or a name; MatrixNotFound where there is none."""
+    tensors = checkpoint.tensors()
+    if matrix == "embedding":
+        return _embedding(checkpoint, roles, tying)
+    if matrix == "unembedding" and roles.embedding is not None:
+        if roles.unembedding is not None:
+            return roles.unembedding, "unembedding", tying.evidence
+        if tying.tied:
+            return roles.embedding, "unembedding", f"tied ({tying.evidence}): the embedding is measured"
+        raise MatrixNotFound(f"{checkpoint.spec} holds no unembedding: {tying.evidence}; measure --matrix embedding")
+    if matrix == "decoder" and roles.decoder is not None:
+        return roles.decoder, "decoder", roles.decoder_evidence
+    found = matrix if matrix in tensors else _by_short_name(matrix, tensors)
+    if found is None:
+        raise MatrixNotFound(_not_found(checkpoint, matrix))
+    role = roles.of(found)
+    known = {"matrix": "asked for by name", "decoder": roles.decoder_evidence}
+    return found, role, known.get(role, tying.evidence)
+
+
+def _embedding(checkpoint: Checkpoint, roles: Roles, tying: Tying) -> tuple[str, str, str]:
+    """The embedding; in a source without one, an SAE's decoder or the only matrix there is."""
+    if roles.embedding is not None:
+        return roles.embedding, "embedding", tying.evidence
+    if roles.decoder is not None:
+        return roles.decoder, "decoder", roles.decoder_evidence
+    tensors = checkpoint.tensors()
+    if len(tensors) == 1:
+        return next(iter(tensors)), "matrix", "the only tensor of the source"
+    matrices = [entry for entry in tensors.values() if len(entry.shape) == 2]
+    if len(matrices) == 1:
+        return matrices[0].name, "matrix", "the only 2-d tensor of the source"
+    raise MatrixNotFound(_not_found(checkpoint, "embedding"))
+
+
+def _by_short_name(matrix: str, tensors: Mapping[str, TensorEntry]) -> str | None:
+    """A tensor that is `matrix` but for wrappers and `.weight`, if there is exactly one."""
+    wanted = names.plain(matrix)
+    hits = [name for name in tensors if names.plain(name) == wanted]
+    return hits[0] if len(hits) == 1 else None
+
+
+def vocabulary_like(checkpoint: Checkpoint) -> list[TensorEntry]:
+    """2-d tensors that could be a token matrix, likeliest first: vocab_size rows, or rows >= 4 times columns."""
+    vocab = vocabulary_size(checkpoint.config())
+    fitting = [
+        entry
+        for entry in checkpoint.tensors().values()
+        if entry.is_matrix
+        and not names.LEFT_OUT.search(entry.name)
+        and (entry.shape[0] >= 4 * entry.shape[1] or entry.shape[0] == vocab)
+    ]
+    return sorted(fitting, key=lambda entry: (entry.shape[0] != vocab, -entry.shape[0]))
+
+
+def _not_found(checkpoint: Checkpoint, matrix: str) -> str:
+    spec, tensors = checkpoint.spec, checkpoint.tensors()
+    if not tensors:
+        return f"{spec} holds no tensors"
+    if matrix not in ROLES:
+        close = difflib.get_close_matches(matrix, list(tensors), 3, 0.5)
+        hint = f"; near to it: {', '.join(close)}" if close else ""
+        return f"{spec} holds no tensor {matrix!r}{hint}; see repcap inspect {spec}"
+    found = vocabulary_like(checkpoint)
+    why = "2-d tensors of a vocabulary-like shape"
+    if not found:
+        found = sorted((e for e in tensors.values() if e.is_matrix), key=lambda entry: -entry.elements)
+        why = "its largest 2-d tensors"
+    if not found:
+        return f"{spec} holds no 2-d tensor, so nothing to measure"
+    listed = ", ".join(f"{entry.name} ({entry.shape[0]} x {entry.shape[1]})" for entry in found[:6])
+    return f"{spec} has no {matrix} under a known name; {why}: {listed}; pick one with --matrix NAME"

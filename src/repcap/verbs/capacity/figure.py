@@ -1,0 +1,106 @@
+"""The figure of `repcap capacity --plot`: log10 k over epsilon, a panel a dimension."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from repcap.console import style
+from repcap.constructions.best import best_construction
+from repcap.domain import Array, check_eps, scalar_d
+from repcap.errors import DomainError, InputError
+from repcap.laws import full, jl, ratio
+from repcap.laws.limits.bounds import upper_bound
+from repcap.laws.limits.existence import gilbert_varshamov
+from repcap.numerics import LN10
+
+MOST_PANELS = 9
+POINTS = 240
+"""Values of epsilon along a curve."""
+
+
+def default_range(d: int) -> tuple[float, float]:
+    """From a half to six times epsilon of random directions, 2/sqrt(d), and not above 0.9."""
+    null = 2.0 / math.sqrt(d)
+    return min(0.5 * null, 0.1), min(6.0 * null, 0.9)
+
+
+def curves(d: int, eps: Array) -> dict[str, Array]:
+    """log10 k at every eps (ascending), each shape (len(eps),): jl_proven, jl_random, ratio, full, construction,
+    gilbert_varshamov, lower (the better of the last two) and upper."""
+    found = {
+        "jl_proven": np.asarray(jl.log_k(d, eps)) / LN10,
+        "jl_random": np.asarray(jl.log_k(d, eps, C=jl.C_RANDOM)) / LN10,
+        "ratio": np.asarray(ratio.log_k(d, eps)) / LN10,
+        "full": np.asarray(full.log_k(d, eps)) / LN10,
+        "construction": np.array([best_construction(d, float(e)).log10_k for e in eps]),
+        "gilbert_varshamov": np.asarray(gilbert_varshamov(d, eps)),
+        "upper": np.array([upper_bound(d, float(e)).log10_k for e in eps]),
+    }
+    found["lower"] = np.maximum(found["construction"], found["gilbert_varshamov"])
+    return found
+
+
+def capacity_figure(
+    dims: Sequence[int],
+    path: str | os.PathLike[str],
+    eps: tuple[float, float] | None = None,
+    formats: Sequence[str] = (),
+) -> list[Path]:
+    """Draw log10 k over epsilon for each d and return the paths written.
+
+    Laws are lines, the explicit sets steps, what lies between the proven limits a band. `eps` is the range of
+    epsilon, else each panel's own (`default_range`). About a tenth of a second a panel, and matplotlib's start.
+
+    Raises
+    ------
+    InputError
+        if there is no dimension or there are more than 9.
+    DomainError
+        if a dimension is not a whole number >= 1 or `eps` is no rising pair in (0, 1).
+    MissingExtraError
+        if matplotlib is not installed.
+    """
+    if not 1 <= len(dims) <= MOST_PANELS:
+        raise InputError(f"{len(dims)} dimensions to draw: give 1 to {MOST_PANELS}")
+    if eps is not None and not float(check_eps(eps[0])) < float(check_eps(eps[1])):
+        raise DomainError(f"epsilon from {eps[0]} to {eps[1]}: the range must rise")
+    columns = min(len(dims), 3)
+    rows = -(-len(dims) // columns)
+    size = "page" if rows == 1 else "tall"
+    with style.figure(size, rows, columns, squeeze=False) as (drawn, axes):
+        panels = list(np.ravel(axes))
+        for panel, d in zip(panels, dims, strict=False):
+            _draw(panel, scalar_d(d), eps or default_range(d))
+        for panel in panels[len(dims) :]:
+            panel.set_visible(False)
+        handles, labels = panels[0].get_legend_handles_labels()
+        drawn.legend(handles, labels, loc="outside lower center", ncols=4)
+        return style.save(drawn, path, formats)
+
+
+def _draw(panel: Any, d: int, eps: tuple[float, float]) -> None:
+    grid = np.linspace(*eps, POINTS)
+    found = curves(d, grid)
+    band = panel.fill_between(grid, found["lower"], found["upper"], color=style.GREY, alpha=0.18, linewidth=0)
+    band.set_label("between proven limits")
+    panel.plot(grid, found["upper"], color=style.GREY, linewidth=1.0, label="proven upper bound")
+    panel.step(grid, found["construction"], where="post", color=style.GREEN, label="explicit sets")
+    panel.plot(grid, found["gilbert_varshamov"], color=style.GREEN, linestyle=":", label="random coding exists")
+    panel.plot(grid, found["full"], color=style.VERMILION, label="law full")
+    panel.plot(grid, found["ratio"], color=style.ORANGE, linestyle="--", label="law ratio")
+    panel.plot(grid, found["jl_random"], color=style.BLUE, linestyle="-.", label="law jl, C = 3.029")
+    panel.plot(grid, found["jl_proven"], color=style.SKY, linestyle=(0, (1, 1)), label="law jl, C = 8")
+    null = 2.0 / math.sqrt(d)
+    if eps[0] <= null <= eps[1]:
+        panel.axvline(null, color="black", linewidth=0.6, alpha=0.5)
+        panel.annotate(
+            "random: 2/√d", (null, 1.0), xycoords=("data", "axes fraction"), xytext=(3, -9), textcoords="offset points"
+        )
+    panel.set(title=f"d = {d}", xlabel="ε, accepted |cosine|", ylabel="log₁₀ k", xlim=eps)
+    panel.set_ylim(bottom=0.0)

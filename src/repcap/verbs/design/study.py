@@ -1,0 +1,277 @@
+"""`design`: which d_model holds so many features and a vocabulary at a given epsilon, and what models of today do."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from repcap._version import __version__
+from repcap.bracket.capacity import Capacity, capacity
+from repcap.domain import check_eps
+from repcap.errors import DomainError
+from repcap.laws.fitting.ranges import outside
+from repcap.numerics import format_power
+
+HEURISTIC = (
+    "What is heuristic here: `ratio` and `full` interpolate what one optimiser reached for k <= 32000; that features "
+    "keep to the epsilon of the embedding is the paper's assumption (repcap latents tests it); and that room for "
+    "directions is what limits a model is a hypothesis. What is proven: so many directions fit into no d_model below "
+    "`needed`, as it is before rounding, and do fit at `enough`. Whether training finds them is another matter."
+)
+
+PEER_FACTOR = 2.0
+"""Models within this factor of the parameters asked for, or of d_model, count as peers."""
+
+_SIZE = re.compile(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)\s?([MBT])(?![A-Za-z0-9])")
+_UNIT = {"M": 1e6, "B": 1e9, "T": 1e12}
+
+
+@dataclasses.dataclass(frozen=True)
+class Width:
+    """One answer: d as computed, `rounded` up to the multiple, and what the vocabulary's matrices weigh there.
+
+    d, rounded: None where the law or the search has no answer. embedding_params: V d (2 V d if untied).
+    share: of all parameters, where they are given.
+    """
+
+    name: str
+    d: float | None
+    rounded: int | None
+    embedding_params: int | None
+    share: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class DesignRow:
+    """One epsilon: k directions in all, and the d_model that each law and each proven limit asks for."""
+
+    epsilon: float
+    k: float
+    widths: tuple[Width, ...]
+    warnings: tuple[str, ...]
+
+    def width(self, name: str) -> Width:
+        """The answer of `ratio`, `full`, `enough` or `needed`."""
+        return next(width for width in self.widths if width.name == name)
+
+    def beyond(self, law: str, side: str) -> bool:
+        """Whether a law asks for more than is `enough`, or for less than is `needed`, both proven."""
+        asked, proven = self.width(law).d, self.width(side).d
+        if asked is None or proven is None:
+            return False
+        return asked > proven if side == "enough" else math.ceil(asked - 1e-9) < proven
+
+    @property
+    def extrapolates(self) -> bool:
+        """Whether a law's answer lies outside the data that it was fitted to."""
+        asked = (self.width(law).d for law in ("ratio", "full"))
+        return any(outside(d, math.log(self.k)) is not None for d in asked if d is not None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Peer:
+    """A measured model of that size: parameters as its name says, or None."""
+
+    model: str
+    d_model: int
+    epsilon: float
+    ratio: float
+    params: float | None
+    tied: bool | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Design:
+    """d_model over epsilon for a number of features beside a vocabulary."""
+
+    features: float
+    vocab: int | None
+    tied: bool
+    multiple: int
+    params: float | None
+    rows: tuple[DesignRow, ...]
+    peers: tuple[Peer, ...]
+    peers_from: str
+    heuristic: str = HEURISTIC
+
+    @property
+    def reading(self) -> str:
+        """The result in a sentence or two."""
+        first, last = self.rows[0], self.rows[-1]
+        what = f"{format_power(math.log10(first.k))} directions ({format_power(math.log10(self.features))} features"
+        what += f" and {self._vocabulary})" if self.vocab else ")"
+        law = _ends(first.width("full").rounded, last.width("full").rounded)
+        # Proven is the number itself, not what it is rounded up to.
+        least = _ends(
+            *(None if end is None else math.ceil(end) for end in (w.width("needed").d for w in (first, last)))
+        )
+        asked = f"`full` asks for d_model {law}" if law else "`full` has no answer"
+        limit = f"no set exists in fewer than {least} dimensions" if least else "what is needed at least is not known"
+        return f"For {what} at epsilon {_span(first.epsilon, last.epsilon)}: {asked}; {limit}."
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know of the numbers: laws outside the proven limits or their data, weights beyond the model's."""
+        found = []
+        for side, words in (
+            ("enough", "more dimensions than are proven to be enough"),
+            ("needed", "too few dimensions"),
+        ):
+            at: dict[str, list[str]] = {}
+            for law in ("ratio", "full"):
+                beyond = [row.epsilon for row in self.rows if row.beyond(law, side)]
+                if beyond:
+                    at.setdefault(_span(min(beyond), max(beyond)), []).append(law)
+            found += [f"at epsilon {span} {_asks(laws)} for {words}" for span, laws in at.items()]
+        if any(row.extrapolates for row in self.rows):
+            found.append("the laws extrapolate beyond the data that they were fitted to (k up to 32000, d 32 to 4096)")
+        if any((width.share or 0.0) >= 1.0 for row in self.rows for width in row.widths):
+            found.append("the vocabulary's matrices alone have more parameters than --params gives the whole model")
+        return tuple(found)
+
+    @property
+    def _vocabulary(self) -> str:
+        assert self.vocab is not None
+        return f"{self.vocab} tied rows" if self.tied else f"2 x {self.vocab} rows of the vocabulary"
+
+    def to_dict(self) -> dict[str, Any]:
+        own = {"reading": self.reading, "remarks": list(self.remarks), "repcap_version": __version__}
+        return {**dataclasses.asdict(self), **own}
+
+
+def _asks(laws: Sequence[str]) -> str:
+    return " and ".join(laws) + (" asks" if len(laws) == 1 else " ask")
+
+
+def _ends(first: int | None, last: int | None) -> str:
+    return " to ".join(str(end) for end in dict.fromkeys((first, last)) if end is not None)
+
+
+def _span(low: float, high: float) -> str:
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def design(
+    features: float,
+    eps: float | Sequence[float],
+    *,
+    vocab: int | None = None,
+    tied: bool = False,
+    multiple: int = 128,
+    params: float | None = None,
+    store: str | Path | None = None,
+) -> Design:
+    """The d_model in which `features` directions, and the rows of a vocabulary, are eps-nearly-orthogonal.
+
+    features: count, > 0. eps: one or more, in (0, 1). vocab, tied: V rows if tied, 2 V if not, are added to k.
+    multiple: d_model is rounded up to it. params: of the whole model, for the share of the embedding and for peers.
+    store: a result store whose measurements are the peers; None: the published table.
+
+    Plain arithmetic, about 0.1 s an epsilon.
+
+    Raises
+    ------
+    DomainError
+        if a number is outside its domain.
+    """
+    wanted = [float(check_eps(e)) for e in (eps if isinstance(eps, Sequence) else [eps])]
+    _check(features, wanted, multiple, params)
+    features, params = float(features), None if params is None else float(params)
+    rows = tuple(_row(features, epsilon, vocab, tied, multiple, params) for epsilon in sorted(set(wanted)))
+    models, origin = _models(store)
+    widths = [width.rounded for row in rows for width in row.widths if width.name == "full" and width.rounded]
+    peers = _peers(models, params, widths)
+    return Design(features, vocab, tied, multiple, params, rows, peers, origin)
+
+
+def _check(features: float, eps: Sequence[float], multiple: int, params: float | None) -> None:
+    _check_positive("features", features)
+    if not eps:
+        raise DomainError("give at least one epsilon")
+    if multiple < 1:
+        raise DomainError(f"multiple = {multiple} is outside the domain: a whole number >= 1 is needed")
+    if params is not None:
+        _check_positive("params", params)
+
+
+def _check_positive(name: str, value: float) -> None:
+    try:
+        inside = math.isfinite(value) and value > 0
+    except OverflowError:  # an int beyond float64
+        raise DomainError(f"{name} = {str(value)[:40]}... is too large: a number below 1e308 is needed") from None
+    if not inside:
+        raise DomainError(f"{name} = {value:g} is outside the domain: a number > 0 is needed")
+
+
+def _row(
+    features: float, epsilon: float, vocab: int | None, tied: bool, multiple: int, params: float | None
+) -> DesignRow:
+    found: Capacity = capacity(eps=epsilon, k=features, vocab=vocab, tied=tied)
+    proven = [found.bracket[name]["d"] for name in ("construction", "gilbert_varshamov")]
+    answers = {
+        "ratio": found.laws["ratio"]["d"],
+        "full": found.laws["full"]["d"],
+        "enough": min((d for d in proven if d is not None), default=None),
+        "needed": found.bracket["lower"]["d"],
+    }
+    widths = tuple(_width(name, d, vocab, tied, multiple, params) for name, d in answers.items())
+    assert found.k is not None
+    return DesignRow(epsilon, found.k, widths, found.warnings)
+
+
+def _width(name: str, d: float | None, vocab: int | None, tied: bool, multiple: int, params: float | None) -> Width:
+    if d is None:
+        return Width(name, None, None, None, None)
+    # 1e-9: a root finder's 4096.0000000001 is 4096.
+    rounded = multiple * math.ceil(d / multiple - 1e-9)
+    weights = None if vocab is None else vocab * rounded * (1 if tied else 2)
+    return Width(name, float(d), rounded, weights, None if weights is None or params is None else weights / params)
+
+
+def params_in_name(name: str) -> float | None:
+    """Parameters that a model's name states: the first of `7B`, `270M`, `1.5B`; None where it states none.
+
+    >>> params_in_name("Qwen 3 30B A3B"), params_in_name("Gemma 3 270M"), params_in_name("Phi 4")
+    (30000000000.0, 270000000.0, None)
+    """
+    match = _SIZE.search(name.replace("-", " ").replace("_", " "))
+    return None if match is None else float(match.group(1)) * _UNIT[match.group(2)]
+
+
+def _models(store: str | Path | None) -> tuple[list[Peer], str]:
+    if store is None:
+        from repcap.laws.fitting.data import published_models
+
+        found = [_peer(m.model, m.d_model, m.epsilon, None) for m in published_models()]
+        return found, "the published table (Guha, arXiv 2606.02765)"
+    from repcap.jobs.store import Store
+
+    with Store(store, "read") as held:
+        return list(_measured(entry.record for entry in held.records("measure"))), str(store)
+
+
+def _measured(records: Iterable[Mapping[str, Any]]) -> Iterable[Peer]:
+    for record in records:
+        if record.get("epsilon") is not None and record.get("dim") and record.get("role") in (None, "embedding"):
+            name = str(record.get("name") or record["source"])
+            yield _peer(name, int(record["dim"]), float(record["epsilon"]), record.get("tied"), str(record["source"]))
+
+
+def _peer(model: str, d: int, epsilon: float, tied: bool | None, source: str = "") -> Peer:
+    params = params_in_name(model) or params_in_name(source.rpartition("/")[2])
+    return Peer(model, d, epsilon, epsilon * math.sqrt(d) / 2.0, params, tied)
+
+
+def _peers(models: Sequence[Peer], params: float | None, widths: Sequence[int]) -> tuple[Peer, ...]:
+    """Models within a factor of 2 of `params`, or without it of the widths found, by size."""
+    if params is not None:
+        chosen = [m for m in models if m.params and 1 / PEER_FACTOR <= m.params / params <= PEER_FACTOR]
+        return tuple(sorted(chosen, key=lambda m: (m.params or 0.0, m.model)))
+    if not widths:
+        return ()
+    low, high = min(widths) / PEER_FACTOR, max(widths) * PEER_FACTOR
+    return tuple(sorted((m for m in models if low <= m.d_model <= high), key=lambda m: (m.d_model, m.model)))

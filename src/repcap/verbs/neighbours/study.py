@@ -1,0 +1,392 @@
+"""`neighbours`: nearest and most opposed tokens, analogies, word pairs, and an overview of the whole vocabulary."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from repcap._version import __version__
+from repcap.errors import InputError
+from repcap.matrix import Matrix, ProgressFn
+from repcap.numerics import Z_DEFAULT
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from repcap.geometry.nearest.neighbours import Nearest
+    from repcap.geometry.nearest.words import TokenIndex, WordPair
+
+TWIN = 0.995
+"""Cosine from which a row and its nearest neighbour are called nearly identical."""
+SHOWN = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Neighbour:
+    """One row, its token, and its cosine with what was asked for."""
+
+    row: int
+    token: str | None
+    cosine: float
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenNeighbours:
+    """The rows nearest to one token and those most opposed to it."""
+
+    row: int
+    token: str | None
+    nearest: tuple[Neighbour, ...]
+    opposed: tuple[Neighbour, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Analogy:
+    """Rows nearest to a sum of unit rows; forms of its own words do not count. rank: of `expected` among them."""
+
+    expression: str
+    nearest: tuple[Neighbour, ...]
+    excluded: int
+    expected: str | None = None
+    rank: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class PairKind:
+    """Cosines of the listed word pairs of one kind. above: share beyond epsilon. missing: pairs not in the tokens."""
+
+    kind: str
+    cosines: tuple[float, ...]
+    pairs: tuple[tuple[str, str], ...]
+    mean: float
+    above: float
+    missing: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """A primary token: the nearest neighbour of `size` others, of which the first are listed."""
+
+    row: int
+    token: str | None
+    size: int
+    members: tuple[Neighbour, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Suspect:
+    """A row that may be a duplicate or an untrained (glitch) token.
+
+    influence: epsilon minus epsilon without the row. length: of the row over the median length.
+    """
+
+    row: int
+    token: str | None
+    twin: int
+    twin_token: str | None
+    cosine: float
+    influence: float
+    length: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Tail:
+    """Pairs beyond epsilon, and how many of them are forms of one word (case, plural, leading space).
+
+    lexical_pairs: all pairs of forms of one word; lexical_beyond: those beyond epsilon.
+    """
+
+    beyond: int
+    pairs: int
+    lexical_beyond: int
+    lexical_pairs: int
+
+    @property
+    def share(self) -> float:
+        """Share of the right tail that lexical variants explain."""
+        return self.lexical_beyond / self.beyond if self.beyond else 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Overview:
+    """The whole vocabulary: primary tokens, the right tail, nearly identical rows."""
+
+    tau: int
+    primary_count: int
+    primary: tuple[Cluster, ...]
+    tail: Tail | None
+    twin_groups: tuple[tuple[int, ...], ...]
+    suspects: tuple[Suspect, ...]
+    suspect_count: int
+    nearest_quantiles: tuple[tuple[float, float], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Neighbourhood:
+    """What `neighbours` found: only what was asked for is not empty."""
+
+    source: str
+    matrix: str
+    count: int
+    dim: int
+    epsilon: float
+    tokens: tuple[TokenNeighbours, ...]
+    analogies: tuple[Analogy, ...]
+    word_pairs: tuple[PairKind, ...]
+    overview: Overview | None
+    revision: str | None = None
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        record = dataclasses.asdict(self)
+        if self.overview is not None and self.overview.tail is not None:
+            record["overview"]["tail"]["share"] = self.overview.tail.share
+        return {**record, "repcap_version": __version__}
+
+
+def neighbours(
+    source: Any,
+    matrix: str = "embedding",
+    *,
+    tokens: Sequence[str] = (),
+    analogies: Sequence[str] = (),
+    expect: str | None = None,
+    word_pairs: str | Path | bool = False,
+    overview: bool | None = None,
+    top: int = 10,
+    tau: int = 20,
+    z: float = Z_DEFAULT,
+    device: str = "auto",
+    on_progress: ProgressFn | None = None,
+) -> Neighbourhood:
+    """Look into the neighbourhood of tokens.
+
+    tokens: words, `#row` or `" exact"`. analogies: such as `king - man + woman`; expect: the word whose rank to give.
+    word_pairs: a CSV of kind, left, right, or True for the list shipped. overview: scan the whole vocabulary (None:
+    when nothing else was asked for); tau: a primary token is nearest to more than so many others.
+
+    Cost: a pass for epsilon, one for all queries, n^2 d operations for the overview. Memory: O(n), 1 GiB of unit rows.
+
+    Raises
+    ------
+    InputError
+        if a word is no token, or an analogy or pair list cannot be read.
+    """
+    from repcap.geometry.epsilon.epsilon import check_z
+    from repcap.geometry.nearest.words import TokenIndex, load_word_pairs
+    from repcap.sources import open_source
+
+    check_z(z)
+    with open_source(source, matrix) as opened:
+        scanning = not (tokens or analogies or word_pairs) if overview is None else overview
+        words = _words_of(tokens, analogies, expect)
+        by_text = bool(word_pairs) or any(not word.startswith("#") for word in words)
+        index = TokenIndex(opened) if by_text or opened.tokens is not None else None
+        for word in words:  # a slip of the keyboard shows before the rows are read
+            _row(opened, index, word)
+        pairs = load_word_pairs(None if word_pairs is True else word_pairs) if word_pairs else []
+        sums = _sums(opened, z, device, influence=scanning)
+        return Neighbourhood(
+            source=opened.info.source,
+            matrix=opened.info.name,
+            count=opened.count,
+            dim=opened.dim,
+            epsilon=sums.epsilon,
+            tokens=_token_lists(opened, index, tokens, top),
+            analogies=tuple(_analogy(opened, index, text, expect, top) for text in analogies),
+            word_pairs=_pair_kinds(opened, index, pairs, sums.epsilon),
+            overview=_overview(opened, index, sums, tau, top, device, on_progress) if scanning else None,
+            revision=opened.info.revision,
+            options={"top": top, "tau": tau, "z": z, "device": device},
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Sums:
+    epsilon: float
+    rows: np.ndarray
+    influence: np.ndarray | None
+    length: np.ndarray
+
+
+def _sums(matrix: Matrix, z: float, device: str, influence: bool) -> _Sums:
+    """epsilon, and of each row its length over the median and, for one pass more, its influence on epsilon."""
+    from repcap.geometry.epsilon.jackknife import without_each
+    from repcap.geometry.epsilon.passes import first_pass
+    from repcap.geometry.epsilon.spread import spread
+    from repcap.geometry.rows.reader import check_matrix, plain_reader
+
+    check_matrix(matrix)
+    reader = plain_reader(matrix, device)
+    first = first_pass(reader, find_repeats=False)
+    needed = 3 if influence else 2
+    if first.count < needed:
+        raise InputError(f"{matrix.info.title} has {first.count} rows with a direction; {needed} needed")
+    moments = first.moments()
+    epsilon = spread(reader, first, "all", z, moments=moments).epsilon
+    length = (first.norms / first.norms.median()).numpy()
+    if not influence:
+        return _Sums(epsilon, first.indices.numpy(), None, length)
+    rows, whole, without = without_each(reader, first, moments, first.indices, z)
+    return _Sums(epsilon, rows.numpy(), (whole - without).numpy(), length)
+
+
+def _words_of(tokens: Sequence[str], analogies: Sequence[str], expect: str | None) -> list[str]:
+    """Every word that was asked about."""
+    from repcap.geometry.nearest.words import parse_analogy
+
+    if expect is not None and not analogies:
+        raise InputError(f'"{expect}" has no rank without an analogy: give --analogy with --expect')
+    terms = [term.word for text in analogies for term in parse_analogy(text)]
+    return [*tokens, *terms, *([] if expect is None else [expect])]
+
+
+def _row(matrix: Matrix, index: TokenIndex | None, word: str) -> int:
+    """Row of a word; without a tokenizer of a number such as #123."""
+    from repcap.geometry.nearest.words import row_number
+
+    return row_number(word, matrix) if index is None else index.find(word)
+
+
+def _named(matrix: Matrix, row: int) -> str | None:
+    return matrix.tokens.text(row) if matrix.tokens is not None else None
+
+
+def _listed(matrix: Matrix, rows: Sequence[int], cosines: Sequence[float]) -> tuple[Neighbour, ...]:
+    return tuple(Neighbour(int(r), _named(matrix, int(r)), float(c)) for r, c in zip(rows, cosines, strict=True))
+
+
+def _token_lists(
+    matrix: Matrix, index: TokenIndex | None, words: Sequence[str], top: int
+) -> tuple[TokenNeighbours, ...]:
+    from repcap.geometry.nearest.neighbours import ranked, unit_of
+
+    if not words:
+        return ()
+    rows = [_row(matrix, index, word) for word in words]
+    queries = unit_of(matrix, rows)
+    own = [frozenset({row}) for row in rows]
+    nearest = ranked(matrix, queries, top, exclude=own)
+    opposed = ranked(matrix, queries, top, exclude=own, opposed=True)
+    return tuple(
+        TokenNeighbours(
+            row,
+            _named(matrix, row),
+            _listed(matrix, near.indices, near.cosines),
+            _listed(matrix, far.indices, far.cosines),
+        )
+        for row, near, far in zip(rows, nearest, opposed, strict=True)
+    )
+
+
+def _analogy(matrix: Matrix, index: TokenIndex | None, text: str, expect: str | None, top: int) -> Analogy:
+    import torch
+
+    from repcap.geometry.nearest.neighbours import rank_of, ranked, unit_of
+    from repcap.geometry.nearest.words import parse_analogy
+
+    terms = parse_analogy(text)
+    rows = [_row(matrix, index, term.word) for term in terms]
+    signs = torch.tensor([float(term.sign) for term in terms], dtype=torch.float64)
+    query = signs @ unit_of(matrix, rows)
+    if float(query.norm()) < 1e-9:
+        raise InputError(f'the words of "{text}" cancel out: nothing is nearest to that')
+    exclude = frozenset(rows) if index is None else index.forms_of(rows)
+    found = ranked(matrix, query[None], top, exclude=[exclude])[0]
+    rank = None
+    if expect is not None:
+        wanted = _row(matrix, index, expect)
+        if wanted in exclude:
+            raise InputError(f'"{expect}" is a form of a word of "{text}", which do not count')
+        rank = rank_of(matrix, query, wanted, exclude)
+    return Analogy(text, _listed(matrix, found.indices, found.cosines), len(exclude), expect, rank)
+
+
+def _pair_kinds(
+    matrix: Matrix, index: TokenIndex | None, pairs: Sequence[WordPair], epsilon: float
+) -> tuple[PairKind, ...]:
+    from repcap.geometry.nearest.neighbours import unit_of
+
+    if not pairs:
+        return ()
+    assert index is not None
+    kinds = []
+    for kind in dict.fromkeys(pair.kind for pair in pairs):
+        listed = [pair for pair in pairs if pair.kind == kind]
+        known = [pair for pair in listed if index.has(pair.left) and index.has(pair.right)]
+        rows = [index.find(word) for pair in known for word in (pair.left, pair.right)]
+        unit = unit_of(matrix, rows)
+        cosines = (unit[0::2] * unit[1::2]).sum(dim=1).tolist() if rows else []
+        mean = sum(cosines) / len(cosines) if cosines else float("nan")
+        above = sum(c > epsilon for c in cosines) / len(cosines) if cosines else float("nan")
+        names = tuple((pair.left, pair.right) for pair in known)
+        kinds.append(PairKind(kind, tuple(cosines), names, mean, above, len(listed) - len(known)))
+    return tuple(kinds)
+
+
+def _overview(
+    matrix: Matrix,
+    index: TokenIndex | None,
+    sums: _Sums,
+    tau: int,
+    top: int,
+    device: str,
+    on_progress: ProgressFn | None,
+) -> Overview:
+    import numpy as np
+
+    from repcap.geometry.nearest.neighbours import nearest_rows
+
+    found = nearest_rows(matrix, epsilon=sums.epsilon, device=device, on_progress=on_progress)
+    clusters = found.clusters(tau)
+    twins = found.twins(TWIN)
+    listed = np.flatnonzero((found.index >= 0) & (found.cosine >= TWIN))
+    near = found.cosine[found.index >= 0]
+    return Overview(
+        tau=tau,
+        primary_count=len(clusters),
+        primary=tuple(_cluster(matrix, found, row, members) for row, members in clusters[:top]),
+        tail=None if index is None else _tail(matrix, index, found),
+        twin_groups=tuple(tuple(group.tolist()) for group in twins),
+        suspects=_suspects(matrix, found, sums, listed, 2 * top),
+        suspect_count=len(listed),
+        nearest_quantiles=tuple((q, float(np.quantile(near, q))) for q in (0.05, 0.25, 0.5, 0.75, 0.95)),
+    )
+
+
+def _cluster(matrix: Matrix, found: Nearest, row: int, members: np.ndarray) -> Cluster:
+    closest = members[(-found.cosine[members]).argsort(kind="stable")][:SHOWN]
+    return Cluster(row, _named(matrix, row), len(members), _listed(matrix, closest, found.cosine[closest]))
+
+
+def _tail(matrix: Matrix, index: TokenIndex, found: Nearest) -> Tail:
+    from repcap.geometry.nearest.lexical import variant_groups
+    from repcap.geometry.nearest.neighbours import cosines_within
+
+    _, _, cosines = cosines_within(matrix, variant_groups(index.texts))
+    usable = int((found.index >= 0).sum())
+    return Tail(found.beyond, usable * (usable - 1) // 2, int((cosines > found.epsilon).sum()), len(cosines))
+
+
+def _suspects(matrix: Matrix, found: Nearest, sums: _Sums, listed: np.ndarray, most: int) -> tuple[Suspect, ...]:
+    """Nearly identical rows, those of least influence first: an untrained row is near to many and pulls on nothing."""
+    import numpy as np
+
+    assert sums.influence is not None
+    place = {int(row): position for position, row in enumerate(sums.rows)}
+    at = np.asarray([place[int(row)] for row in listed], dtype=np.int64)
+    order = np.argsort(np.abs(sums.influence[at]), kind="stable")[:most]
+    return tuple(
+        Suspect(
+            row=int(listed[i]),
+            token=_named(matrix, int(listed[i])),
+            twin=int(found.index[listed[i]]),
+            twin_token=_named(matrix, int(found.index[listed[i]])),
+            cosine=float(found.cosine[listed[i]]),
+            influence=float(sums.influence[at[i]]),
+            length=float(sums.length[at[i]]),
+        )
+        for i in order
+    )

@@ -1,0 +1,63 @@
+"""The distribution of all pairwise cosines, full and on a log scale that shows the tail, against two models of it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from repcap.console import style
+
+
+def draw_pairs(record: Mapping[str, Any], path: str | os.PathLike[str], formats: Sequence[str] = ()) -> list[Path]:
+    """Draw a record of `repcap pairs --json`: density over cosine, with +-epsilon, the normal curve and the null."""
+    edges = np.asarray(record["histogram"]["edges"])
+    counts = np.asarray(record["histogram"]["counts"], dtype=float)
+    width = np.diff(edges)
+    density = counts / counts.sum() / width
+    middle = (edges[:-1] + edges[1:]) / 2.0
+    normal = np.exp(-0.5 * ((middle - record["mean"]) / max(record["std"], 1e-9)) ** 2)
+    normal /= max(record["std"], 1e-9) * math.sqrt(2.0 * math.pi)
+    null = _random_density(middle, record["dim"])
+    with style.figure("wide", 1, 2) as (drawn, (linear, log)):
+        for axes in (linear, log):
+            axes.stairs(density, edges, fill=True, color=style.SKY, alpha=0.6, label="measured")
+            axes.plot(middle, normal, color=style.BLUE, lw=1.2, label="normal, same mean and std")
+            if null is not None:
+                axes.plot(middle, null, color=style.GREY, lw=1.2, ls="--", label="random directions")
+            for sign in (-1, 1):
+                label = "±epsilon" if sign > 0 else None
+                axes.axvline(sign * record["epsilon"], color=style.VERMILION, lw=1, label=label)
+            axes.set_xlabel("cosine")
+        linear.set_ylabel("density")
+        linear.set_xlim(*_span(middle, density, record["epsilon"]))
+        linear.set_ylim(0, 1.15 * density.max())
+        log.set_yscale("log")
+        log.set_ylim(0.5 / counts.sum() / width[0], 3 * density.max())
+        log.set_xlim(-1, 1)
+        which = "a sample of the" if record.get("sampled") else "all"
+        linear.set_title(f"{which} pairs of {record['count']} rows, d = {record['dim']}")
+        log.set_title("the same on a log scale: the tails")
+        drawn.suptitle(style.short_name(record["source"]), x=0.01, ha="left", fontsize=10)
+        handles, labels = log.get_legend_handles_labels()
+        drawn.legend(handles, labels, loc="outside lower center", ncols=4)
+        return style.save(drawn, path, formats)
+
+
+def _span(middle: np.ndarray, density: np.ndarray, epsilon: float) -> tuple[float, float]:
+    seen = middle[density > 0.002 * density.max()]
+    low, high = min(seen.min(), -abs(epsilon)), max(seen.max(), abs(epsilon))
+    pad = 0.05 * (high - low)
+    return max(-1.0, low - pad), min(1.0, high + pad)
+
+
+def _random_density(cosine: np.ndarray, dim: int) -> np.ndarray | None:
+    """Density of the cosine of random directions in R^d: proportional to (1 - c^2)^((d - 3)/2). None for d = 1."""
+    if dim == 1:
+        return None
+    constant = math.lgamma(dim / 2.0) - math.lgamma((dim - 1) / 2.0) - 0.5 * math.log(math.pi)
+    return np.asarray(np.exp(constant + (dim - 3) / 2.0 * np.log1p(-(np.clip(cosine, -0.999999, 0.999999) ** 2))))

@@ -1,0 +1,276 @@
+"""`probes`: the weights that read from and write to the residual stream, layer by layer, as sets of directions."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from repcap.errors import InputError, RepcapError
+from repcap.matrix import Matrix, ProgressFn
+from repcap.verbs.probes.probe_names import ATTN_IN, BEFORE_ATTENTION, MLP_IN, PARTS, WRITES
+from repcap.verbs.probes.probe_result import Aligned, GainScale, Part, Probes
+from repcap.verbs.probes.probe_weights import Found, Gain, Piece, find_weights, open_part
+
+if TYPE_CHECKING:
+    import torch
+
+    from repcap.geometry.epsilon.epsilon import Spread
+    from repcap.geometry.nearest.alignment import UnitTable
+    from repcap.geometry.rows.reader import RowReader
+    from repcap.sources.checkpoint import Checkpoint
+
+ALIGN_WORK = 2e13
+"""Up to so many operations every vector is compared with every embedding row without being asked for."""
+LEAST_ROWS = 16
+
+
+@dataclasses.dataclass(frozen=True)
+class ProbeOptions:
+    """layers: which, all by default. fold: multiply what reads by the gain of the norm before it.
+
+    align_rows: vectors of each part that are compared with the embedding, at random; None: all, or as many as 2e13
+    operations allow; 0: none.
+    """
+
+    layers: tuple[int, ...] = ()
+    fold: bool = False
+    align_rows: int | None = None
+    z: float = 2.0
+    seed: int = 0
+    device: str = "auto"
+
+
+def probes(source: Any, *, on_progress: ProgressFn | None = None, **options: Any) -> Probes:
+    """Measure the vectors with which a model's blocks read from and write to its residual stream.
+
+    Rows of q, k, v, gate, up (and routers), columns of o and down, gains of the norms; found by their names
+    (`probe_names`). Weights of a block under no known name that are as wide as the stream are listed in `skipped`.
+    Options: see `ProbeOptions`. on_progress: called with (layers done, layers).
+
+    Cost: O(m d^2) for m vectors, and 2 m n d operations for their alignment with n embedding rows. Memory: the unit
+    rows of the embedding where they fit 1 GiB (else they are read again for each layer), blocks of 64 MiB of the
+    weights; columns are gathered block by block, a whole weight is never copied to floats.
+
+    Raises
+    ------
+    SourceError, InputError
+        if the source cannot be read, no weight has a known name, or a layer is not there.
+    """
+    from repcap.geometry.nearest.alignment import UnitTable
+    from repcap.sources.opening import open_checkpoint
+    from repcap.sources.roles.select import choose
+
+    started, chosen = time.perf_counter(), ProbeOptions(**options)
+    if chosen.align_rows is not None and chosen.align_rows < 0:
+        raise InputError(f"--align-rows {chosen.align_rows}: give a number of rows, 0 for none")
+    checkpoint = open_checkpoint(source)
+    with choose(checkpoint, "embedding") as embedding:
+        found = find_weights(checkpoint, embedding.dim)
+        layers = _layers(chosen.layers, found.layers)
+        limit = _limit(found, layers, embedding, chosen.align_rows)
+        table = UnitTable(embedding, chosen.device) if limit != 0 else None
+        walk = _Walk(checkpoint, found, embedding, table, chosen, limit)
+        whole = walk.embedding()
+        parts: list[Part] = []
+        for done, layer in enumerate(layers):
+            parts += walk.layer(layer)
+            if on_progress is not None:
+                on_progress(done + 1, len(layers))
+        gains = tuple(_scale(checkpoint, gain) for gain in found.gains if gain.layer is None or gain.layer in layers)
+    if not parts:
+        raise InputError(f"{checkpoint.spec}: no weight could be read; the first: {': '.join(walk.skipped[0])}")
+    return Probes(
+        source=checkpoint.spec,
+        dim=embedding.dim,
+        embedding=whole,
+        parts=tuple(parts),
+        gains=gains,
+        skipped=(*found.skipped, *walk.skipped),
+        notes=tuple(_notes(limit, chosen, found, walk.skipped)),
+        options=dataclasses.asdict(chosen),
+        seconds=time.perf_counter() - started,
+        revision=checkpoint.revision,
+    )
+
+
+def _layers(wanted: tuple[int, ...], there: list[int]) -> list[int]:
+    wrong = next((layer for layer in wanted if layer not in there), None)
+    if wrong is not None:
+        raise InputError(f"--layers {wrong}: this model has layers {there[0]}..{there[-1]}")
+    return sorted(set(wanted)) or there
+
+
+def _limit(found: Found, layers: Sequence[int], embedding: Matrix, asked: int | None) -> int | None:
+    """Vectors of a part that are compared with the embedding; None for all."""
+    if asked is not None:
+        return asked
+    sizes = [sum(piece.count for piece in pieces) for (layer, _), pieces in found.parts.items() if layer in set(layers)]
+    each = ALIGN_WORK / (2.0 * embedding.count * embedding.dim)
+    return None if sum(sizes) <= each else max(LEAST_ROWS, int(each / len(sizes)))
+
+
+def _notes(limit: int | None, options: ProbeOptions, found: Found, failed: Sequence[tuple[str, str]]) -> list[str]:
+    notes = []
+    if limit:
+        how = "as asked" if options.align_rows else "to bound the work; --align-rows takes another number"
+        notes.append(
+            f"alignment with the embedding is from at most {limit} random vectors of each part ({how}): "
+            "the largest of all is at least that"
+        )
+    if options.fold:
+        notes.append("what reads is multiplied by the gain of the norm before it")
+    if found.skipped or failed:
+        tensor, why = (*found.skipped, *failed)[0]
+        notes.append(f"{len(found.skipped) + len(failed)} weights are left out; the first: {tensor}: {why}")
+    return notes
+
+
+def _scale(checkpoint: Checkpoint, gain: Gain) -> GainScale:
+    values = (checkpoint.small(gain.tensor).double() + gain.offset).numpy()
+    size = np.abs(values)
+    return GainScale(
+        layer=gain.layer,
+        place=gain.place,
+        tensor=gain.tensor,
+        mean=float(values.mean()),
+        rms=float(np.sqrt(np.mean(values**2))),
+        least=float(size.min()),
+        most=float(size.max()),
+        small=float((size < 0.1 * np.median(size)).mean()),
+    )
+
+
+class _Walk:
+    """Goes through the blocks of one checkpoint, one open at a time."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        found: Found,
+        embedding: Matrix,
+        table: UnitTable | None,
+        options: ProbeOptions,
+        limit: int | None,
+    ) -> None:
+        self._checkpoint, self._found, self._embedding = checkpoint, found, embedding
+        self._table, self._options, self._limit = table, options, limit
+        self._gains = {(gain.layer, gain.place): gain for gain in found.gains}
+        self.skipped: list[tuple[str, str]] = []
+
+    def embedding(self) -> Spread:
+        """Mean and standard deviation of the embedding's rows."""
+        from repcap.geometry.epsilon.spread import spread_of
+
+        whole = spread_of(self._reader(self._embedding), "all", self._options.z)
+        if whole is None:
+            raise InputError(f"{self._checkpoint.spec}: the embedding has fewer than two rows with a direction")
+        return whole
+
+    def _reader(self, matrix: Matrix) -> RowReader:
+        from repcap.geometry.rows.reader import plain_reader
+
+        return plain_reader(matrix, self._options.device)
+
+    def layer(self, layer: int) -> list[Part]:
+        """All parts of one block; a part that cannot be read is listed and left out."""
+        parts, opened = [], []
+        try:
+            for name in PARTS:
+                pieces = self._found.parts.get((layer, name))
+                if not pieces:
+                    continue
+                try:
+                    opened.append(self._open(layer, name, pieces))
+                except RepcapError as error:
+                    self.skipped.append((pieces[0].tensor, str(error)))
+                    continue
+                try:
+                    parts.append(self._part(layer, name, pieces, opened[-1]))
+                except RepcapError as error:
+                    self.skipped.append((pieces[0].tensor, str(error)))
+                    opened.pop().close()
+            if self._table is None or not parts:
+                return parts
+            return self._aligned(parts, opened)
+        finally:
+            for matrix in opened:
+                matrix.close()
+
+    def _open(self, layer: int, name: str, pieces: Sequence[Piece]) -> Matrix:
+        from repcap.geometry.rows.views import ScaledColumns
+
+        matrix = open_part(self._checkpoint, pieces)
+        gain = self._gains.get((layer, ATTN_IN if name in BEFORE_ATTENTION else MLP_IN))
+        if gain is None and self._options.fold and not _writes(name):
+            gain = self._gains.get((layer, ATTN_IN))  # parallel blocks have one norm for both
+        if not self._options.fold or _writes(name) or gain is None:
+            return matrix
+        return ScaledColumns(matrix, self._checkpoint.small(gain.tensor).double() + gain.offset)
+
+    def _part(self, layer: int, name: str, pieces: Sequence[Piece], matrix: Matrix) -> Part:
+        from repcap.geometry.epsilon.passes import first_pass
+        from repcap.geometry.epsilon.spread import spread
+
+        reader = self._reader(matrix)
+        first = first_pass(reader, find_repeats=False)
+        norms: torch.Tensor = first.norms
+        return Part(
+            layer=layer,
+            part=name,
+            writes=_writes(name),
+            tensors=tuple(piece.tensor for piece in pieces),
+            count=matrix.count,
+            spread=spread(reader, first, name, self._options.z) if first.count > 1 else None,
+            median_norm=float(norms.median()) if first.count else 0.0,
+            max_norm=float(norms.max()) if first.count else 0.0,
+            aligned=None,
+        )
+
+    def _aligned(self, parts: list[Part], opened: list[Matrix]) -> list[Part]:
+        """The same parts with their alignment; all of a block go over the embedding together."""
+        from repcap.geometry.nearest.alignment import largest_alignment
+        from repcap.geometry.rows.views import Stacked, Subset
+
+        assert self._table is not None
+        chosen = [self._sample(part) for part in parts]
+        stacked = Stacked([Subset(matrix, rows) for matrix, rows in zip(opened, chosen, strict=True)])
+        found = largest_alignment(stacked, self._table)
+        done, at = [], 0
+        for part, rows in zip(parts, chosen, strict=True):
+            here = slice(at, at + len(rows))
+            at += len(rows)
+            done.append(dataclasses.replace(part, aligned=self._best(rows, found.cosine[here], found.index[here])))
+        return done
+
+    def _sample(self, part: Part) -> np.ndarray:
+        if self._limit is None or self._limit >= part.count:
+            return np.arange(part.count)
+        seed = (self._options.seed, part.layer, PARTS.index(part.part))
+        return np.sort(np.random.default_rng(seed).permutation(part.count)[: self._limit])
+
+    def _best(self, rows: np.ndarray, cosine: np.ndarray, index: np.ndarray) -> Aligned | None:
+        from repcap.laws.limits.existence import random_coherence
+
+        known = ~np.isnan(cosine)
+        if not known.any():
+            return None
+        at, tokens = int(np.nanargmax(cosine)), self._embedding.tokens
+        pairs = float(known.sum()) * self._embedding.count
+        return Aligned(
+            rows=int(known.sum()),
+            largest=float(cosine[at]),
+            vector=int(rows[at]),
+            row=int(index[at]),
+            token=None if tokens is None else tokens.text(int(index[at])),
+            mean=float(cosine[known].mean()),
+            # k lines have k (k - 1) / 2 pairs: the k that has this many.
+            random=random_coherence((1.0 + np.sqrt(1.0 + 8.0 * pairs)) / 2.0, self._embedding.dim),
+        )
+
+
+def _writes(name: str) -> bool:
+    return name in WRITES

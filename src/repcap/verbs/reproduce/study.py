@@ -1,0 +1,100 @@
+"""Recompute every published number that needs no GPU, the paper's way and corrected, from the data in the package.
+
+    import repcap
+    done = repcap.reproduce()
+    done.departures                     # claims that depart from the published number: none
+    done.claim("ratio.factor").corrected
+
+Source: A. Guha, arXiv 2606.02765 (2026). One module a group of claims; `claims.py` says what a claim is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from repcap._version import __version__
+from repcap.errors import InputError
+from repcap.verbs.reproduce import capacities, fits, models, packings
+from repcap.verbs.reproduce.claims import STATUSES, Claim
+from repcap.verbs.reproduce.models import TableRow
+
+__all__ = ["GROUPS", "Claim", "Reproduction", "TableRow", "reproduce"]
+
+SOURCE = "A. Guha, Representational Capacity: Geometric Limits on Feature Representation in Transformer Language Models"
+ARXIV = "2606.02765"
+GROUPS = ("random", "optimised", "capacities", "packings", "models")
+"""What `reproduce` can be limited to."""
+BOOTSTRAP = 300
+
+
+@dataclasses.dataclass(frozen=True)
+class Reproduction:
+    """Published, recomputed and corrected, side by side."""
+
+    claims: tuple[Claim, ...]
+    rows: tuple[TableRow, ...]
+    """The table of models; empty where the group was not asked for."""
+    bootstrap: int
+
+    @property
+    def departures(self) -> tuple[str, ...]:
+        """Keys of claims, and names of models, whose recomputed number departs from the published one."""
+        claims = [claim.key for claim in self.claims if claim.status == "departs"]
+        return (*claims, *(f"Table 1: {row.model}" for row in self.rows if not row.agrees))
+
+    def claim(self, key: str) -> Claim:
+        """The claim of that key."""
+        for claim in self.claims:
+            if claim.key == key:
+                return claim
+        raise InputError(f"no claim {key!r}: there are {', '.join(claim.key for claim in self.claims)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "source": SOURCE,
+            "arxiv": ARXIV,
+            "repcap_version": __version__,
+            "bootstrap": self.bootstrap,
+            "seed": 0,
+            "statuses": STATUSES,
+            "departures": list(self.departures),
+            "claims": [claim.to_dict() for claim in self.claims],
+            "rows": [row.to_dict() for row in self.rows],
+        }
+
+
+def reproduce(
+    groups: tuple[str, ...] = GROUPS,
+    *,
+    bootstrap: int = BOOTSTRAP,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Reproduction:
+    """Recompute the published numbers of these groups.
+
+    Time: a few seconds, most of it the bootstrap of the four-constant law. The seed is fixed: same numbers each time.
+
+    Raises
+    ------
+    InputError
+        unknown group.
+    """
+    unknown = [group for group in groups if group not in GROUPS]
+    if unknown:
+        raise InputError(f"no group {unknown[0]!r}: use {', '.join(GROUPS)}")
+    rows = models.table_rows() if "models" in groups else []
+    work: dict[str, Callable[[], list[Claim]]] = {
+        "random": lambda: fits.random_claims(bootstrap),
+        "optimised": lambda: fits.optimised_claims(bootstrap),
+        "capacities": capacities.claims,
+        "packings": packings.claims,
+        "models": lambda: models.claims(rows),
+    }
+    wanted = [group for group in GROUPS if group in groups]
+    claims: list[Claim] = []
+    for position, group in enumerate(wanted):
+        claims.extend(work[group]())
+        if on_progress is not None:
+            on_progress(position + 1, len(wanted))
+    return Reproduction(tuple(claims), tuple(rows), bootstrap)

@@ -1,0 +1,292 @@
+"""`survey`: measure many sources, each once, and keep every result."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from repcap.errors import InputError, RemoteError, SourceError, VectorsError
+from repcap.jobs.batch import Batch, EngineOptions, OnUnit, run_batch
+from repcap.jobs.engine import Unit
+from repcap.jobs.record import MEASURE, make, provenance, published_results
+from repcap.jobs.store import DEFAULT_PATH, Result, Store, canonical_json, unit_key
+from repcap.sources.spec import SUFFIXES, parse_spec
+from repcap.verbs.survey.model_list import BOTH, Entry, check_options, check_rows, published_list, read_list
+
+_SILENT = ("block_rows", "allow_truncated", "allow_full_download")
+"""Options that do not change a number, and so are no part of a key."""
+_DEFAULTS: dict[str, Any] = {
+    "z": 2.0,
+    "seed": 0,
+    "dtype": "float32",
+    "influence": 0,
+    "centre": False,
+    "remove_top": 0,
+    "exclude_ids": [],
+    "only_ids": [],
+}
+"""An option at its default, or None, is as good as not given."""
+
+
+def measure_unit(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The work of one unit, in a worker process: [{role, record, provenance}], one or two of them.
+
+    payload: what an Entry holds, and device, asked, opening.
+    """
+    roles = ("embedding", "unembedding") if payload["matrix"] == BOTH else (payload["matrix"],)
+    from repcap.sources import pin_source
+
+    _, opening = _split_options(payload)
+    # Both matrices come of one commit, even if the branch moves meanwhile.
+    source = pin_source(payload["opening"], rows=payload["rows"], **opening)
+    found = [_measure_one(payload, roles[0], source)]
+    # A tied unembedding is the embedding once more; an encoder has none.
+    if len(roles) == 2 and found[0]["record"]["tied"] is False:
+        try:
+            found.append(_measure_one(payload, roles[1], source))
+        except RemoteError:
+            raise  # the next run may have more luck
+        except (SourceError, VectorsError) as error:
+            found[0]["record"]["unembedding_error"] = str(error)
+    return found
+
+
+def _split_options(payload: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(options of the measurement, options of opening the source)."""
+    options = dict(payload["options"])
+    opening = {name: options.pop(name) for name in ("allow_truncated", "allow_full_download") if name in options}
+    return options, opening
+
+
+def _measure_one(payload: Mapping[str, Any], role: str, source: Any) -> dict[str, Any]:
+    from repcap.sources import open_source
+    from repcap.studies.measured import measure
+
+    options, opening = _split_options(payload)
+    with open_source(source, role, rows=payload["rows"], **opening) as matrix:
+        measured = measure(matrix, rows=payload["rows"], device=payload["device"], **options)
+    values = {**measured.to_dict(), "source": payload["source"]}
+    named = {"name": payload["name"] or short_name(payload["source"]), "family": payload["family"], "published": False}
+    named["unembedding_error"] = None
+    origin = provenance(
+        revision=values.get("revision"),
+        tensor_sha256=values.pop("tensor_sha256"),
+        options=payload["asked"],
+        seed=payload["options"].get("seed", 0),
+    )
+    return {"role": role, "record": make(MEASURE, values, **named), "provenance": origin}
+
+
+def short_name(source: str) -> str:
+    """The telling part of a source: `Qwen3-8B` for `Qwen/Qwen3-8B@main`, `name` for `dir/name/model.safetensors`."""
+    body, _, tensor = source.partition("::")
+    parts = [part for part in body.split("/") if part not in ("", ".", "..")]
+    last = parts[-1].partition("@")[0] if parts else source
+    if len(parts) > 1 and last.startswith(("model.", "pytorch_model", "consolidated")):
+        last = parts[-2]
+    return f"{last}::{tensor}" if tensor else last
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """What a source is, before it is opened.
+
+    identity: part of the key. opening: the source as a process with another working directory must name it.
+    fingerprint: state of its local files; None where there are none. bytes: of those files.
+    """
+
+    identity: dict[str, Any]
+    opening: str
+    fingerprint: str | None = None
+    bytes: int = 0
+
+
+def locate(source: str) -> Place:
+    """Identity and state of a source, without opening it and without the network.
+
+    A local source is known by its absolute path, a remote one by what was asked for (repository, revision as written,
+    folder, tensor). The fingerprint of local files changes when a file is replaced, and asks for a new measurement.
+    """
+    try:
+        spec = parse_spec(source)
+    except SourceError:
+        # Not there now: opening it will say so. The identity must be the one that it has when it is there.
+        return Place({"scheme": "path", "location": str(Path(source).absolute())}, source)
+    identity: dict[str, Any] = {"scheme": spec.scheme, "location": spec.location}
+    if spec.tensor is not None:
+        identity["tensor"] = spec.tensor
+    if spec.scheme == "hub":
+        return Place(identity | {"revision": spec.revision, "folder": spec.folder}, source)
+    if spec.scheme == "path":
+        path = Path(spec.location).absolute()
+        identity["location"] = str(path)
+        tensor = "" if spec.tensor is None else f"::{spec.tensor}"
+        return Place(identity, f"{path}{tensor}", *_fingerprint(path))
+    if spec.scheme == "package":
+        from repcap.sources.package import package_path
+
+        try:
+            return Place(identity, source, *_fingerprint(package_path(spec.location, spec.text)))
+        except SourceError:
+            pass
+    return Place(identity, source)
+
+
+def _fingerprint(path: Path) -> tuple[str | None, int]:
+    """(hash of names, sizes and times of the files, their bytes in all).
+
+    Of a directory: the files that a checkpoint is made of, not in depth. A store or a log beside them does not count.
+    """
+    try:
+        files = [path]
+        if path.is_dir():
+            files = sorted(item for item in path.iterdir() if item.name.lower().endswith(SUFFIXES))
+        states = [(item.name, item.stat()) for item in files]
+    except OSError:
+        return None, 0
+    listed = [[name, state.st_size, state.st_mtime_ns] for name, state in states]
+    return hashlib.sha256(canonical_json(listed).encode()).hexdigest()[:32], sum(state.st_size for _, state in states)
+
+
+def asked(entry: Entry) -> dict[str, Any]:
+    """What a result depends on beside its source, in one form for the same meaning."""
+    given = {name: value for name, value in entry.options.items() if name not in _SILENT}
+    said = {name: value for name, value in given.items() if value is not None and value != _DEFAULTS.get(name)}
+    if "z" in said:
+        said["z"] = float(said["z"])
+    return said | {"matrix": entry.matrix, "rows": entry.rows}
+
+
+def units_of(entries: Iterable[Entry], device: str = "auto") -> dict[str, Unit]:
+    """Key -> unit, in the order of the list. The same model with the same options twice in a list is one unit."""
+    units: dict[str, Unit] = {}
+    for entry in entries:
+        place = locate(entry.source)
+        key = unit_key(MEASURE, place.identity, asked(entry))
+        payload = {**dataclasses.asdict(entry), "device": device, "fingerprint": place.fingerprint}
+        payload |= {"asked": asked(entry), "opening": place.opening}
+        units.setdefault(key, Unit(key, payload, entry.label, float(place.bytes)))
+    return units
+
+
+def _results(unit: Unit, found: Sequence[Mapping[str, Any]]) -> list[Result]:
+    fingerprint = unit.payload["fingerprint"]
+    return [
+        Result(
+            f"{unit.key}-{item['role']}",
+            unit.key,
+            MEASURE,
+            dict(item["record"]),
+            {**item["provenance"], "fingerprint": fingerprint},
+        )
+        for item in found
+    ]
+
+
+def _is_current(store: Store, unit: Unit) -> bool:
+    """Whether the unit is stored, and its local files are as they were. Files that are gone count as unchanged."""
+    now = unit.payload["fingerprint"]
+    held = store.unit(unit.key)
+    if not held or now is None:
+        return bool(held)
+    return all(result.provenance.get("fingerprint") == now for result in held)
+
+
+def survey(
+    models: str | os.PathLike[str] | Iterable[str | os.PathLike[str] | Entry] = (),
+    store: str | os.PathLike[str] = DEFAULT_PATH,
+    *,
+    published: bool = False,
+    matrix: str | None = None,
+    rows: int | None = None,
+    engine: str = "local",
+    gpus_per_unit: float = 0.0,
+    retries: int = 2,
+    timeout: float | None = None,
+    device: str = "auto",
+    refresh: bool = False,
+    on_unit: OnUnit | None = None,
+    **options: Any,
+) -> Batch:
+    """Measure many models and store each result as it ends; what is stored is skipped, what failed is tried again.
+
+    Parameters
+    ----------
+    models : path, or iterable of str or Entry
+        a list file (see `read_list`), or the sources themselves.
+    store : path
+        the result store, made if it is missing.
+    published : bool
+        add the 45 checkpoints of the published table, by hub id.
+    matrix, rows, options
+        as of `repcap.measure`, for every entry that does not say otherwise. `matrix` is `both` by default: embedding,
+        and unembedding where it is another matrix.
+    engine, gpus_per_unit, retries, timeout
+        see `repcap.jobs.engine.run`.
+    device : str
+        of the measurement. It is no part of a result's key.
+    refresh : bool
+        measure again what is stored, and replace it.
+    on_unit : callable, optional
+        called with (models settled, models in all).
+
+    Returns
+    -------
+    Batch
+        its `failures` hold the reason of each model that could not be measured.
+
+    Raises
+    ------
+    InputError, StoreError, MissingExtraError
+        for an unusable list, store or engine. A model that fails raises nothing.
+
+    Memory: this process holds the list; each worker what `measure` needs.
+    """
+    entries = _gather(models, published)
+    check_rows(rows, "--rows")
+    check_options(options, "survey")
+    entries = [_with_defaults(entry, matrix, rows, options) for entry in entries]
+    units = list(units_of(entries, device).values())
+    running = EngineOptions(engine, retries, timeout, gpus_per_unit)
+    with Store(store) as opened:
+        return run_batch(
+            opened,
+            MEASURE,
+            units,
+            measure_unit,
+            _results,
+            running,
+            is_stored=lambda unit: not refresh and _is_current(opened, unit),
+            replace=True,
+            on_unit=on_unit,
+        )
+
+
+def _gather(models: str | os.PathLike[str] | Iterable[str | os.PathLike[str] | Entry], published: bool) -> list[Entry]:
+    entries = published_list() if published else []
+    if isinstance(models, (str, os.PathLike)):
+        entries = [*read_list(Path(models)), *entries]
+    else:
+        entries = [*(item if isinstance(item, Entry) else Entry(os.fspath(item)) for item in models), *entries]
+    if not entries:
+        raise InputError("no models to survey: give a list (models.txt, models.yaml) or --published")
+    return entries
+
+
+def _with_defaults(entry: Entry, matrix: str | None, rows: int | None, options: Mapping[str, Any]) -> Entry:
+    return dataclasses.replace(
+        entry,
+        matrix=matrix if matrix is not None and entry.matrix == BOTH else entry.matrix,
+        rows=rows if entry.rows is None else entry.rows,
+        options={**options, **entry.options},
+    )
+
+
+def store_published(store: str | os.PathLike[str] = DEFAULT_PATH) -> int:
+    """Put the 45 rows of the published table into a store, as records of kind `published`; returns how many are new."""
+    with Store(store) as opened:
+        return opened.put_all(published_results())

@@ -1,0 +1,48 @@
+"""The curves of the capacity figure, and the file."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+from repcap.errors import DomainError, InputError
+from repcap.verbs.capacity.figure import capacity_figure, curves, default_range
+
+
+def test_explicit_sets_are_steps_below_the_bound():
+    found = curves(64, np.array([0.1249, 0.125, 0.2, 0.2499, 0.25]))
+    k = 10 ** found["construction"]
+    assert k[1] == pytest.approx(2112)
+    assert k[0] < k[1] == k[2] == k[3] < k[4]
+    assert 10 ** found["upper"][1] == pytest.approx(2112)
+    grid = np.linspace(*default_range(64), 50)
+    found = curves(64, grid)
+    assert (found["lower"] <= found["upper"] + 1e-9).all()
+    for name in ("ratio", "full", "jl_random", "jl_proven"):
+        assert (np.diff(found[name]) > 0).all()
+
+
+def test_the_default_range_has_the_null_in_it():
+    for d in (2, 64, 4096, 10**6):
+        low, high = default_range(d)
+        assert 0 < low < min(2 / d**0.5, 0.9) <= high < 1
+
+
+def test_the_figure_names_its_laws_and_is_the_same_each_time(tmp_path):
+    files = [capacity_figure([64, 256], tmp_path / f"{name}.svg")[0] for name in "ab"]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    words = " ".join(ET.parse(files[0]).getroot().itertext())
+    for label in ("law full", "law ratio", "C = 3.029", "explicit sets", "proven upper bound", "d = 64", "d = 256"):
+        assert label in words
+
+
+def test_what_cannot_be_drawn(tmp_path):
+    with pytest.raises(InputError, match="1 to 9"):
+        capacity_figure([], tmp_path / "x.png")
+    with pytest.raises(DomainError, match="must rise"):
+        capacity_figure([64], tmp_path / "x.png", (0.3, 0.2))
+    with pytest.raises(DomainError, match="epsilon = 1 "):
+        capacity_figure([64], tmp_path / "x.png", (0.3, 1.0))
+    assert list(tmp_path.iterdir()) == []
