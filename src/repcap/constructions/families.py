@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from repcap.laws.limits.plane import lines_in_plane
 from repcap.constructions.primes import is_hadamard_order, odd_prime_powers_below, prime_power
 from repcap.domain import loosened
+from repcap.laws.limits.plane import lines_in_plane
 
 
 @dataclasses.dataclass(frozen=True)

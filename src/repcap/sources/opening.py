@@ -1,6 +1,6 @@
 """`open_source` and `inspect_source`: from a string or an object to a Matrix, or to what could be measured.
 
-Remote specs go to `repcap.sources.remote.hub.open_remote(spec, *, allow_full_download, rows, on_progress) -> Checkpoint`,
+Remote specs go to `repcap.sources.remote.hub.open_remote(spec, *, allow_full_download, rows, on_progress)`,
 which is imported only then.
 """
 

@@ -7,8 +7,8 @@ import math
 import pytest
 from mpmath import mp
 
-from repcap.laws.limits.plane import lines_in_plane
 from repcap.errors import DomainError
+from repcap.laws.limits.plane import lines_in_plane
 
 COUNTS = [*range(2, 400), 999, 10_000, 70_283, 100_003]
 

@@ -9,10 +9,10 @@ import dataclasses
 import math
 from typing import Any
 
-from repcap.laws.limits.plane import lines_in_plane
 from repcap.domain import check_eps, check_log_k, loosened, scalar_d
 from repcap.laws.limits import levenshtein, welch
 from repcap.laws.limits.existence import gilbert_varshamov_coherence, log_half_cap
+from repcap.laws.limits.plane import lines_in_plane
 from repcap.numerics import LN10
 
 TIE = 1e-12
