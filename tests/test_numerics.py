@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from repcap.devices import resolve_device
 from repcap.errors import InputError
-from repcap.numerics import epsilon_class, format_power, power, resolve_device
+from repcap.numerics import epsilon_class, format_power, power
 
 
 @pytest.mark.parametrize(

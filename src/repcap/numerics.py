@@ -1,18 +1,15 @@
-"""What every part needs to agree on: devices, dtypes, block sizes, seeds, and how to print a power of ten.
+"""What every part needs to agree on: z, classes, seeds, and how to print a power of ten.
 
-Nothing here imports torch when the module is imported: the laws and the command line start without it.
+Nothing here imports torch: the laws and the command line start without it. Devices are in `repcap.devices`.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from repcap.errors import InputError
-
-if TYPE_CHECKING:
-    import torch
 
 Z_DEFAULT = 2.0
 """epsilon = mean + z std; the published convention is z = 2."""
@@ -94,43 +91,6 @@ def check_seed(seed: int) -> int:
     if isinstance(seed, bool) or not hasattr(seed, "__index__") or not 0 <= seed <= SEED_MOST:
         raise InputError(f"--seed {str(seed)[:40]}: give a whole number in 0..2^63 - 1")
     return seed
-
-
-def resolve_device(device: str | torch.device = "auto") -> torch.device:
-    """The torch device for `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
-
-    `auto` takes cuda if there is one, else mps, else cpu.
-
-    Raises
-    ------
-    InputError
-        if torch does not know the device or this machine does not have it.
-    """
-    import torch
-
-    if isinstance(device, str) and device == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-    try:
-        chosen = torch.device(device)
-    except RuntimeError as error:
-        raise InputError(f"unknown device {device!r}: use auto, cpu, cuda, cuda:N or mps") from error
-    present = {
-        "cpu": True,
-        "cuda": torch.cuda.is_available() and (chosen.index or 0) < torch.cuda.device_count(),
-        "mps": torch.backends.mps.is_available(),
-    }
-    if not present.get(chosen.type, False):
-        raise InputError(f"device {str(device)!r} is not available on this machine: use --device auto or cpu")
-    return chosen
-
-
-def accumulator_device(device: torch.device) -> torch.device:
-    """Where float64 sums live: on the device itself, or on the cpu for mps, which has no float64."""
-    import torch
-
-    return torch.device("cpu") if device.type == "mps" else device
 
 
 def cpu_count() -> int:

@@ -6,6 +6,7 @@ import dataclasses
 import logging
 from typing import TYPE_CHECKING
 
+from repcap import geometry
 from repcap.errors import InputError
 from repcap.numerics import Z_DEFAULT
 
@@ -54,12 +55,10 @@ class Watch:
 
         Cost: n d^2 operations a matrix. Memory: see `repcap.geometry.measurement.live.live_spread`.
         """
-        from repcap.geometry.measurement.live import live_spread
-
         found: dict[str, float] = {}
         try:
             for name, weight in watched(model).items():
-                spread = live_spread(weight, self.z)
+                spread = geometry.live_spread(weight, self.z)
                 found |= {
                     f"{self.prefix}/{name}epsilon": spread.epsilon,
                     f"{self.prefix}/{name}epsilon_ratio": spread.ratio,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from repcap.devices import accumulator_device
 from repcap.errors import VectorsError
 from repcap.matrix import Matrix, ProgressFn, TensorMatrix
-from repcap.numerics import accumulator_device
 
 if TYPE_CHECKING:
     import numpy

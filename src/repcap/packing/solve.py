@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
+from repcap.devices import resolve_device
 from repcap.errors import InputError
-from repcap.numerics import check_seed, resolve_device, whole
+from repcap.numerics import check_seed, whole
 from repcap.packing.coherence import coherence
 from repcap.packing.packed import Packing, PackProgress, ProgressHook
 from repcap.packing.search.gradient import WORKING

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from repcap import geometry
 from repcap.errors import InputError
 from repcap.geometry.measurement.measurement import Measurement
 from repcap.matrix import Matrix, ProgressFn
@@ -94,7 +95,6 @@ def measure(
     Time: n d^2 operations a pass, two to six passes. Memory: G and a copy (8 d^2 bytes each), a few blocks of rows.
     Formulas: `repcap.geometry.epsilon.moments`.
     """
-    from repcap.geometry.measurement.measuring import measure_matrix
     from repcap.sources import open_source
 
     opened = open_source(
@@ -107,7 +107,7 @@ def measure(
     )
     hashed = HashedMatrix(opened)
     try:
-        found = measure_matrix(hashed, rows=rows, on_progress=on_progress, **options)
+        found = geometry.measure_matrix(hashed, rows=rows, on_progress=on_progress, **options)
         return with_capacity(found, hashed.sha256)
     finally:
         if not isinstance(source, Matrix):  # the caller's own matrix stays open

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from repcap import geometry
 from repcap.errors import InputError
-from repcap.geometry.rows.views import Subset
 from repcap.matrix import Matrix, Tokens
 
 ALIKE = 0.99
@@ -42,7 +42,7 @@ class Pairing:
 
 def _view(matrix: Matrix, rows: np.ndarray) -> Matrix:
     whole = len(rows) == matrix.count and np.array_equal(rows, np.arange(matrix.count))
-    return matrix if whole else Subset(matrix, rows)
+    return matrix if whole else geometry.Subset(matrix, rows)
 
 
 def pair_rows(a: Matrix, b: Matrix, match: str = "auto") -> Pairing:

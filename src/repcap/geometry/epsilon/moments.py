@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from repcap.devices import accumulator_device
 from repcap.errors import InputError, VectorsError
 from repcap.files import atomic_path
-from repcap.numerics import Z_DEFAULT, accumulator_device
+from repcap.numerics import Z_DEFAULT
 
 _SUM_CHUNK = 512
 

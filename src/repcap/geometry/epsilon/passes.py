@@ -8,7 +8,7 @@ import torch
 
 from repcap.geometry.epsilon import gram
 from repcap.geometry.epsilon.moments import Moments, MomentsBuilder
-from repcap.geometry.measurement.repeats import RepeatFinder
+from repcap.geometry.epsilon.repeats import RepeatFinder
 from repcap.geometry.rows.reader import RowReader
 from repcap.geometry.rows.unit_rows import UnitRows
 

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from scipy.special import stdtrit
 
 from repcap.errors import InputError, VectorsError
 from repcap.geometry.epsilon.jackknife import row_terms
@@ -216,9 +217,7 @@ def _block_error(without: torch.Tensor, left: float) -> float:
 
 
 def _t_quantile(freedom: int) -> float:
-    from scipy.stats import t
-
-    return float(t.ppf(0.5 + CONFIDENCE / 2, freedom))
+    return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2))
 
 
 class _Kept(Matrix):

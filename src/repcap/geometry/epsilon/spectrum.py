@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse.linalg import eigsh
 
 EXACT_DIM = 1536
 """Up to this size all eigenvalues are computed without being asked for: about 2 s on two cores."""
@@ -78,8 +79,6 @@ def top_directions(G: torch.Tensor, m: int) -> torch.Tensor:
 
 
 def _lanczos(G: torch.Tensor, m: int) -> tuple[np.ndarray, np.ndarray]:
-    from scipy.sparse.linalg import eigsh
-
     start = np.random.default_rng(0).standard_normal(G.shape[0])  # fixed, so that a run can be repeated
     values, vectors = eigsh(G.numpy(), k=m, which="LA", v0=start)
     return np.asarray(values), np.asarray(vectors)

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 import torch
 
+from repcap.devices import resolve_device
 from repcap.errors import InputError, VectorsError
 from repcap.geometry.epsilon.epsilon import Spread, check_z, null_note
 from repcap.geometry.epsilon.passes import FirstPass, first_pass
@@ -20,7 +21,7 @@ from repcap.geometry.measurement.measurement import Measurement
 from repcap.geometry.rows.reader import RowReader, check_matrix, default_block_rows, select_rows
 from repcap.geometry.rows.unit_rows import NON_FINITE, ZERO, compute_dtype
 from repcap.matrix import Matrix, MatrixInfo, ProgressFn
-from repcap.numerics import Z_DEFAULT, check_seed, resolve_device, whole
+from repcap.numerics import Z_DEFAULT, check_seed, whole
 
 
 class MeasureKeywords(TypedDict, total=False):

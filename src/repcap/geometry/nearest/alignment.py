@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
+from repcap.devices import resolve_device
 from repcap.errors import VectorsError
 from repcap.geometry.rows.unit_rows import Normaliser
 from repcap.matrix import Matrix, ProgressFn
-from repcap.numerics import resolve_device
-
-if TYPE_CHECKING:
-    import torch
 
 MEMORY = 1 << 30
 """Bytes of unit rows that a table keeps; a larger one is read again at every pass."""
@@ -33,8 +30,6 @@ class UnitTable:
 
     def blocks(self) -> Iterator[tuple[np.ndarray, torch.Tensor]]:
         """Yield (row numbers (m,), unit rows (m, d)) of the rows that have a direction."""
-        import torch
-
         if self._kept is not None:
             yield from self._kept
             return
@@ -77,8 +72,6 @@ def largest_alignment(rows: Matrix, table: UnitTable, on_progress: ProgressFn | 
     VectorsError
         if the widths differ, or no row of the table has a direction.
     """
-    import torch
-
     if rows.dim != table.matrix.dim:
         raise VectorsError(
             f"rows of {rows.dim} columns ({rows.info.name}) and of {table.matrix.dim} ({table.matrix.info.name}) have "
@@ -120,8 +113,6 @@ def _improve(
 
     buffer: room for the cosines of some rows with all of `others` (fresh pages for each product cost more).
     """
-    import torch
-
     block = max(1, len(buffer) // len(others))
     for at in range(0, len(held), block):
         part = held[at : at + block]

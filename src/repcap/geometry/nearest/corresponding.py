@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import torch
 
 from repcap.errors import VectorsError
 from repcap.geometry.rows.unit_rows import Normaliser
@@ -34,8 +35,6 @@ def corresponding(a: Matrix, b: Matrix, *, block: int = BLOCK, on_progress: Prog
     """
     if (a.count, a.dim) != (b.count, b.dim):
         raise VectorsError(f"{a.count} x {a.dim} and {b.count} x {b.dim} have no corresponding rows: give equal shapes")
-    import torch
-
     cosine, norm_a, norm_b = (np.full(a.count, np.nan) for _ in range(3))
     left, right = Normaliser(torch.float64), Normaliser(torch.float64)
     for first in range(0, a.count, block):

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 
 from repcap.errors import InputError, VectorsError
 from repcap.geometry.pairs.blocks import MEMORY, PANEL, Rows, count_above, panel_pairs, scan
 from repcap.geometry.pairs.histogram import ROUNDING
-from repcap.geometry.rows.unit_rows import Normaliser
+from repcap.geometry.rows.unit_rows import Normaliser, UnitRows
 from repcap.matrix import Matrix, ProgressFn
-
-if TYPE_CHECKING:
-    import torch
 
 NO_ROW = -1
 
@@ -142,8 +140,6 @@ def cosines_within(matrix: Matrix, groups: np.ndarray, chunk: int = 4096) -> tup
     groups: (n,) int64, negative for no group. Cost O(d) a pair, of which there are m (m - 1)/2 in a group of m: meant
     for many small groups. Memory: the pairs, and `chunk` pairs of rows.
     """
-    import torch
-
     order = np.argsort(groups, kind="stable")
     order = order[groups[order] >= 0]
     parts = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
@@ -185,8 +181,6 @@ def unit_of(matrix: Matrix, indices: Sequence[int]) -> torch.Tensor:
     VectorsError
         if a row has no direction.
     """
-    import torch
-
     for index in indices:
         if not 0 <= index < matrix.count:
             raise InputError(f"row {index} is not in 0..{matrix.count - 1} of {matrix.info.name}")
@@ -195,6 +189,16 @@ def unit_of(matrix: Matrix, indices: Sequence[int]) -> torch.Tensor:
         position, reason = rows.dropped[0]
         raise VectorsError(f"row {indices[position]} of {matrix.info.name} has no direction ({reason})")
     return rows.units.clone()
+
+
+def signed_sum(matrix: Matrix, indices: Sequence[int], signs: Sequence[float]) -> torch.Tensor:
+    """Sum of the unit vectors of these rows, each times its sign: (d,) float64. Raises as `unit_of`."""
+    return torch.tensor([float(sign) for sign in signs], dtype=torch.float64) @ unit_of(matrix, indices)
+
+
+def directions(matrix: Matrix, rows: np.ndarray) -> UnitRows:
+    """Float64 unit rows of these row numbers, (m,) int64, those without a direction left out."""
+    return Normaliser(torch.float64)(matrix.take(rows.tolist()), torch.from_numpy(rows))
 
 
 def ranked(
@@ -212,8 +216,6 @@ def ranked(
 
     Cost: 2 q n d operations. Memory: O(block (d + q)).
     """
-    import torch
-
     if top < 1:
         raise InputError(f"top must be at least 1, got {top}")
     unit = torch.nn.functional.normalize(queries.double(), dim=1)
@@ -237,8 +239,6 @@ def ranked(
 
 def rank_of(matrix: Matrix, query: torch.Tensor, row: int, exclude: frozenset[int] = frozenset()) -> int:
     """1 + the number of rows, but for `exclude`, that are nearer to `query`, (d,), than `row` is."""
-    import torch
-
     unit = torch.nn.functional.normalize(query.double(), dim=0)
     own = float(unit_of(matrix, [row])[0] @ unit)
     nearer = 0

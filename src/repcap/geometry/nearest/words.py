@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import io
 import re
 from importlib import resources
 from pathlib import Path
@@ -141,8 +142,7 @@ def load_word_pairs(path: str | Path | None = None) -> list[WordPair]:
     """
     source = resources.files("repcap.data") / "word_pairs.csv" if path is None else Path(path)
     try:
-        with source.open(encoding="utf-8", newline="") as handle:
-            rows = list(csv.DictReader(handle))
+        rows = list(csv.DictReader(io.StringIO(source.read_bytes().decode("utf-8"), newline="")))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"cannot read word pairs from {source}: {reason.lower()}") from error

@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+import torch
 
+from repcap.devices import resolve_device
 from repcap.errors import InputError
 from repcap.geometry.rows.unit_rows import Normaliser
 from repcap.matrix import Matrix, ProgressFn
-from repcap.numerics import resolve_device
-
-if TYPE_CHECKING:
-    import torch
 
 BLOCK = 1024
 """Rows of a block on the cpu: 1024 x 1024 float32 is 4 MB, which stays in the shared cache while it is worked on."""
@@ -142,8 +140,6 @@ class _Panels:
         return self._held[first]
 
     def _load(self, first: int) -> Rows:
-        import torch
-
         stop = min(first + self._panel, self._matrix.count)
         # A fresh normaliser: its buffer becomes the panel.
         rows = Normaliser(torch.float32)(self._matrix.read(first, stop), torch.arange(first, stop))
@@ -166,8 +162,6 @@ def _split(rows: Rows, size: int) -> list[Rows]:
 
 
 def _multiply(worker: BlockWorker, lifted: Rows, b: Rows, same: bool, space: torch.Tensor) -> None:
-    import torch
-
     shape = (lifted.unit.shape[0], b.unit.shape[0])
     product = space[: shape[0] * shape[1]].view(shape)
     torch.mm(lifted.unit, b.unit.mT, out=product)
@@ -182,8 +176,6 @@ class _CpuLanes(Generic[W]):
     """
 
     def __init__(self, make_worker: Callable[[], W], scale: float) -> None:
-        import torch
-
         self.workers = [make_worker() for _ in range(torch.get_num_threads())]
         self._scale = scale
 
@@ -201,8 +193,6 @@ class _CpuLanes(Generic[W]):
     def _run(
         self, worker: BlockWorker, tasks: list[tuple[int, int]], left: list[Rows], right: list[Rows], same: bool
     ) -> None:
-        import torch
-
         if not tasks:
             return
         torch.set_num_threads(1)  # of this thread: in torch's OpenMP builds it is the thread's own setting
@@ -222,8 +212,6 @@ class _DeviceLane(Generic[W]):
         self._scale = scale
 
     def multiply(self, first: Rows, second: Rows, same: bool) -> None:
-        import torch
-
         left, right = _split(first, DEVICE_BLOCK), _split(second, DEVICE_BLOCK)
         if not left or not right:
             return

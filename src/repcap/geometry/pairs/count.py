@@ -8,17 +8,14 @@ n^2 d operations; what is done with a block while it is in the processor's cache
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from repcap.errors import InputError, VectorsError
 from repcap.geometry.pairs.blocks import MEMORY, PANEL, PanelPair, Rows, count_above, panel_pairs, scan, where_beyond
 from repcap.geometry.pairs.histogram import FINE_BINS, ROUNDING, Extreme, PairCounts, Wanted, quanta
 from repcap.matrix import Matrix, ProgressFn
-
-if TYPE_CHECKING:
-    import torch
 
 __all__ = ["PanelPair", "count_pairs", "count_panels", "panel_pairs"]
 
@@ -113,8 +110,6 @@ class _Tally:
         self._index: torch.Tensor | None = None
 
     def take(self, a: Rows, b: Rows, same: bool, product: torch.Tensor) -> None:
-        import torch
-
         if not same:
             columns = product.shape[1]
             self._count(product.view(-1), lambda at: (int(a.ids[at // columns]), int(b.ids[at % columns])))
@@ -124,8 +119,6 @@ class _Tally:
 
     def _count(self, scaled: torch.Tensor, name: Callable[[int], tuple[int, int]]) -> None:
         """scaled: (m,), in the order of the pairs' row numbers."""
-        import torch
-
         if not scaled.numel():
             return
         low, high = (float(end) / _HALF for end in torch.aminmax(scaled))
@@ -138,8 +131,6 @@ class _Tally:
         self.counts += torch.bincount(index, minlength=FINE_BINS + 2).cpu().numpy()
 
     def _work_space(self, scaled: torch.Tensor) -> torch.Tensor:
-        import torch
-
         size = scaled.numel()
         if self._index is None or self._index.numel() < size:
             # int16 halves the traffic on the cpu; an accelerator's atomics want int32.
@@ -158,8 +149,6 @@ class _Tally:
             self.below += count_above(scaled, border * _HALF, under=True)
 
     def _powers(self, scaled: torch.Tensor) -> None:
-        import torch
-
         size = _PIECE if scaled.device.type == "cpu" else scaled.numel()
         sums = [0.0] * 4
         for piece in scaled.split(size):
@@ -210,8 +199,6 @@ def _most(scaled: torch.Tensor, keep: int, largest: bool, limit: float | None) -
 
     limit: what lies short of it need not be given, which makes it faster.
     """
-    import torch
-
     if limit is not None:
         at = where_beyond(scaled, limit, under=not largest)
         if len(at) <= _FEW:

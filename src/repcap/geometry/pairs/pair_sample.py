@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import torch
 
 from repcap.errors import InputError, VectorsError
 from repcap.geometry.pairs.blocks import MEMORY
 from repcap.geometry.pairs.histogram import FINE_BINS, ROUNDING, Extreme, PairCounts, Wanted, quanta
 from repcap.geometry.rows.unit_rows import Normaliser
 from repcap.matrix import Matrix, ProgressFn
-
-if TYPE_CHECKING:
-    import torch
 
 CHUNK = 4096
 """Pairs whose rows are read at a time, where the matrix does not fit into `memory`."""
@@ -69,8 +65,6 @@ class _Drawn:
     """Unit rows of the row numbers `needed`, and where each stands."""
 
     def __init__(self, matrix: Matrix, needed: np.ndarray) -> None:
-        import torch
-
         self._needed = np.unique(needed)
         read = Normaliser(torch.float32)(matrix.take(self._needed.tolist()), torch.arange(len(self._needed)))
         self.unit = read.units
@@ -79,8 +73,6 @@ class _Drawn:
 
     def places(self, rows: np.ndarray) -> torch.Tensor:
         """Positions in `unit`, -1 for a row without a direction."""
-        import torch
-
         return self._position[torch.from_numpy(np.searchsorted(self._needed, rows))]
 
 
@@ -88,8 +80,6 @@ class _Held:
     """All unit rows, read once."""
 
     def __init__(self, matrix: Matrix, block: int = 8192) -> None:
-        import torch
-
         self.unit = torch.empty((matrix.count, matrix.dim))
         self._position = torch.full((matrix.count,), -1, dtype=torch.long)
         normaliser = Normaliser(torch.float32)
@@ -100,8 +90,6 @@ class _Held:
 
     def places(self, rows: np.ndarray) -> torch.Tensor:
         """Positions in `unit`, -1 for a row without a direction."""
-        import torch
-
         return self._position[torch.from_numpy(rows)]
 
 

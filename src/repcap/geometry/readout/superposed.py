@@ -22,15 +22,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import torch
+
+from repcap.devices import resolve_device
 from repcap.errors import InputError, VectorsError
 from repcap.matrix import ProgressFn
-from repcap.numerics import resolve_device
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
 
 VALUES = ("signs", "ones", "uniform")
 READOUTS = ("direct", "dual")
@@ -96,8 +95,6 @@ def simulate(
     VectorsError
         if a row has no direction.
     """
-    import torch
-
     k = vectors.shape[0]
     check_request(k, active, trials, values, readouts)
     where = resolve_device(device)
@@ -134,8 +131,6 @@ def check_request(k: int, active: Sequence[int], trials: int, values: str, reado
 
 
 def _unit_rows(vectors: torch.Tensor, block: int = 4096) -> torch.Tensor:
-    import torch
-
     if vectors.ndim != 2 or not vectors.shape[0]:
         raise VectorsError(f"directions must be a non-empty (k, d) matrix, got shape {tuple(vectors.shape)}")
     unit = torch.empty(vectors.shape, dtype=torch.float32)
@@ -153,8 +148,6 @@ def _unit_rows(vectors: torch.Tensor, block: int = 4096) -> torch.Tensor:
 
 def _gram(unit: torch.Tensor, block: int = 4096) -> torch.Tensor:
     """U^T U in float64 on the cpu, block by block; the dual readout inverts it, so float32 would not do."""
-    import torch
-
     gram = torch.zeros((unit.shape[1], unit.shape[1]), dtype=torch.float64)
     for first in range(0, unit.shape[0], block):
         rows = unit[first : first + block].to("cpu").double()
@@ -164,8 +157,6 @@ def _gram(unit: torch.Tensor, block: int = 4096) -> torch.Tensor:
 
 def _dual(unit: torch.Tensor, gram: torch.Tensor, block: int = 4096) -> torch.Tensor:
     """Rows along (U^T U)^+ u_i, scaled to read 1 on their own feature. Shape (k, d)."""
-    import torch
-
     inverse = torch.linalg.pinv(gram, hermitian=True, rtol=1e-9)
     weights = torch.empty_like(unit)
     for first in range(0, unit.shape[0], block):
@@ -177,9 +168,6 @@ def _dual(unit: torch.Tensor, gram: torch.Tensor, block: int = 4096) -> torch.Te
 
 def _draw(k: int, s: int, trials: int, values: str, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Active sets, shape (trials, s), distinct in each trial, and their values."""
-    import numpy as np
-    import torch
-
     rng: np.random.Generator = np.random.default_rng([seed, s])
     chosen = np.stack([rng.choice(k, size=s, replace=False, shuffle=False) for _ in range(trials)])
     if values == "signs":
@@ -200,8 +188,6 @@ def _read(
     square: float | None,
     block: int = 8192,
 ) -> Readout:
-    import torch
-
     trials, s = chosen.shape
     k = weights.shape[0]
     on = torch.empty_like(amounts)

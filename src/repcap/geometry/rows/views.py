@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from repcap.errors import VectorsError
 from repcap.matrix import Matrix, Tokens
-
-if TYPE_CHECKING:
-    import torch
 
 
 class Subset(Matrix):
@@ -77,8 +74,6 @@ class Stacked(Matrix):
         self.contiguous = any(part.contiguous for part in parts)
 
     def read(self, start: int, stop: int) -> torch.Tensor:
-        import torch
-
         blocks = []
         for part, end in zip(self._parts, self._ends.tolist(), strict=True):
             first, last = max(start, end - part.count), min(stop, end)
@@ -88,8 +83,6 @@ class Stacked(Matrix):
         return blocks[0] if len(blocks) == 1 else torch.cat([block.to(torch.float32) for block in blocks])
 
     def take(self, indices: Sequence[int]) -> torch.Tensor:
-        import torch
-
         wanted = np.asarray(indices, dtype=np.int64)
         which = np.searchsorted(self._ends, wanted, side="right")
         out = torch.empty((len(wanted), self.dim))

@@ -6,8 +6,11 @@ import dataclasses
 import time
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from repcap import geometry
 from repcap._version import __version__
-from repcap.errors import InputError, SourceError
+from repcap.errors import InputError, SourceError, VectorsError
 from repcap.matrix import Matrix, ProgressFn
 from repcap.studies.measured import Measured, with_capacity
 from repcap.studies.pairing import Pairing, pair_rows
@@ -212,10 +215,8 @@ def _need_two(left: Matrix, right: Matrix, b: Any) -> None:
 
 
 def _measured(matrix: Matrix, options: CompareOptions, on_progress: ProgressFn | None) -> Measured:
-    from repcap.geometry.measurement.measuring import measure_matrix
-
     return with_capacity(
-        measure_matrix(matrix, z=options.z, device=options.device, seed=options.seed, on_progress=on_progress)
+        geometry.measure_matrix(matrix, z=options.z, device=options.device, seed=options.seed, on_progress=on_progress)
     )
 
 
@@ -226,9 +227,7 @@ def _compare(
     a, b = pairing.views(left, right)
     rows, reason = None, ""
     if left.dim == right.dim:
-        from repcap.geometry.nearest.corresponding import corresponding
-
-        rows = summarise_rows(corresponding(a, b, on_progress=on_progress), pairing, left, options.worst)
+        rows = summarise_rows(geometry.corresponding(a, b, on_progress=on_progress), pairing, left, options.worst)
     else:
         reason = (
             f"the rows have {left.dim} and {right.dim} columns, so no cosine between them; "
@@ -250,10 +249,6 @@ def _compare(
 
 def summarise_rows(found: Corresponding, pairing: Pairing, named: Matrix, worst: int) -> RowCosines:
     """Distribution and worst rows of corresponding cosines; token texts are those of `named`."""
-    import numpy as np
-
-    from repcap.errors import VectorsError
-
     usable = np.flatnonzero(~np.isnan(found.cosine))
     if not len(usable):
         raise VectorsError("no row has a direction in both matrices: nothing to compare")
@@ -292,24 +287,18 @@ def neighbour_overlap(
 
     a, b: the paired rows, (m, d_a) and (m, d_b); the widths may differ. Two passes, 2 sample m d operations each.
     """
-    import numpy as np
-    import torch
-
-    from repcap.geometry.nearest.neighbours import ranked
-    from repcap.geometry.rows.unit_rows import Normaliser
-
     count, top = a.count, min(options.top, a.count - 2)
     if top < 1:
         return None
     order = np.sort(np.random.default_rng(options.seed).permutation(count)[: options.sample])
-    left = Normaliser(torch.float64)(a.take(order.tolist()), torch.from_numpy(order))
-    right = Normaliser(torch.float64)(b.take(order.tolist()), torch.from_numpy(order))
+    left = geometry.directions(a, order)
+    right = geometry.directions(b, order)
     both, at_a, at_b = np.intersect1d(left.indices.numpy(), right.indices.numpy(), return_indices=True)
     if not len(both):
         return None
     itself = [frozenset([int(row)]) for row in both]
-    near_a = ranked(a, left.units[torch.from_numpy(at_a)], top, exclude=itself)
-    near_b = ranked(b, right.units[torch.from_numpy(at_b)], top, exclude=itself)
+    near_a = geometry.ranked(a, left.units[at_a], top, exclude=itself)
+    near_b = geometry.ranked(b, right.units[at_b], top, exclude=itself)
     index = np.array(
         [
             len(set(x.indices) & set(y.indices)) / len(set(x.indices) | set(y.indices))

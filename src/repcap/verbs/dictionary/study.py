@@ -9,14 +9,15 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from repcap import geometry
 from repcap._version import __version__
 from repcap.errors import InputError, VectorsError
 from repcap.matrix import Matrix, ProgressFn
 from repcap.studies.measured import Measured, with_capacity
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from repcap.geometry.epsilon.epsilon import Spread
     from repcap.geometry.pairs.tail import Tail
 
@@ -182,26 +183,26 @@ def dictionary(
     SourceError, VectorsError, InputError
         if something cannot be read, fewer than two rows are alive, or the widths differ.
     """
-    from repcap.geometry.measurement.measuring import measure_matrix
     from repcap.sources import open_source
 
     started = time.perf_counter()
     if top < 0:
         raise InputError(f"--top {top}: give how many rows to name, 0 for none")
     with open_source(source, matrix) as opened:
-        measured = with_capacity(measure_matrix(opened, z=z, seed=seed, device=device, on_progress=on_progress))
+        found = geometry.measure_matrix(opened, z=z, seed=seed, device=device, on_progress=on_progress)
+        measured = with_capacity(found)
         alive, counts = _alive(opened)
         if alive.sum() < 2:
             raise VectorsError(f"{int(alive.sum())} row of {opened.info.name} is alive: a cosine needs two")
-        found = None
+        against_it = None
         if against is not None:
             with open_source(against, against_matrix) as embedding:
-                found = _compare(opened, alive, embedding, top, z, device, on_progress)
-        if found is None:
+                against_it = _compare(opened, alive, embedding, top, z, device, on_progress)
+        if against_it is None:
             coherence, pair, _ = _pairs(opened, alive, 1.0, device, on_progress)
             part = None
         else:
-            part, coherence, pair = found
+            part, coherence, pair = against_it
     return _result(measured, alive, counts, coherence, pair, part, started)
 
 
@@ -246,38 +247,21 @@ def _result(
 
 def _alive(matrix: Matrix) -> tuple[np.ndarray, dict[str, int]]:
     """((k,) bool, number of rows by kind of death). One pass, O(k d); memory one block and 9 bytes a row."""
-    import numpy as np
-    import torch
-
-    from repcap.geometry.rows.reader import default_block_rows
-    from repcap.geometry.rows.unit_rows import ZERO, Normaliser
-
-    length = np.zeros(matrix.count)
-    counts = {"zero": 0, "non_finite": 0, "tiny": 0}
-    normaliser = Normaliser(torch.float32)
-    for first, block in matrix.blocks(default_block_rows(matrix.dim)):
-        rows = normaliser(block, torch.arange(first, first + len(block)))
-        length[rows.indices.numpy()] = rows.norms.numpy()
-        for _, reason in rows.dropped:
-            counts["zero" if reason == ZERO else "non_finite"] += 1
+    length, dropped = geometry.lengths_of(matrix)
     directed = length > 0
     alive = directed & (length >= TINY * np.median(length[directed])) if directed.any() else directed
-    counts["tiny"] = int(directed.sum() - alive.sum())
-    return alive, counts
+    zero = sum(reason == geometry.ZERO for _, reason in dropped)
+    return alive, {"zero": zero, "non_finite": len(dropped) - zero, "tiny": int(directed.sum() - alive.sum())}
 
 
 def _pairs(
     matrix: Matrix, alive: np.ndarray, epsilon: float, device: str, on_progress: ProgressFn | None
 ) -> tuple[float, tuple[int, int], Tail]:
     """(coherence, the pair that attains it, shares of pairs beyond +-epsilon) of the alive rows; exact."""
-    from repcap.geometry.pairs.count import count_pairs
-    from repcap.geometry.pairs.histogram import Wanted
-    from repcap.geometry.pairs.tail import measured_tail
-
-    wanted = Wanted(keep=1, epsilon=epsilon)
-    counted = count_pairs(matrix, mask=alive, wanted=wanted, device=device, on_progress=on_progress)
+    wanted = geometry.Wanted(keep=1, epsilon=epsilon)
+    counted = geometry.count_pairs(matrix, mask=alive, wanted=wanted, device=device, on_progress=on_progress)
     best = max((*counted.largest, *counted.smallest), key=lambda extreme: abs(extreme.cosine))
-    return abs(best.cosine), (best.i, best.j), measured_tail(counted, epsilon)
+    return abs(best.cosine), (best.i, best.j), geometry.measured_tail(counted, epsilon)
 
 
 def _compare(
@@ -289,12 +273,7 @@ def _compare(
     device: str,
     on_progress: ProgressFn | None,
 ) -> tuple[Against, float, tuple[int, int]]:
-    import numpy as np
-
     from repcap.bracket.interval import bracket
-    from repcap.geometry.nearest.alignment import UnitTable, largest_alignment
-    from repcap.geometry.pairs.histogram import ROUNDING
-    from repcap.geometry.rows.views import Subset
     from repcap.laws.limits.existence import random_coherence
 
     if matrix.dim != embedding.dim:
@@ -304,7 +283,8 @@ def _compare(
         )
     spread = _spread(embedding, z, device)
     rows = np.flatnonzero(alive)
-    aligned = largest_alignment(Subset(matrix, rows), UnitTable(embedding, device), on_progress)
+    table = geometry.UnitTable(embedding, device)
+    aligned = geometry.largest_alignment(geometry.Subset(matrix, rows), table, on_progress)
     cosine = aligned.cosine.astype(np.float64)
     order = np.argsort(-cosine, kind="stable")[:top]
     text = embedding.tokens.text if embedding.tokens is not None else lambda _row: None
@@ -317,7 +297,7 @@ def _compare(
         tied=embedding.info.tied,
         epsilon=spread.epsilon,
         class_name=spread.class_name,
-        rows_within=float((cosine <= spread.epsilon + ROUNDING).mean()),
+        rows_within=float((cosine <= spread.epsilon + geometry.ROUNDING).mean()),
         largest=tuple((share, float(np.quantile(cosine, share))) for share in QUANTILES),
         strongest=tuple(
             (int(rows[at]), int(aligned.index[at]), text(int(aligned.index[at])), float(cosine[at])) for at in order
@@ -333,11 +313,8 @@ def _compare(
 
 def _spread(embedding: Matrix, z: float, device: str) -> Spread:
     """Mean and standard deviation of the embedding's rows."""
-    from repcap.geometry.epsilon.spread import spread_of
-    from repcap.geometry.rows.reader import check_matrix, plain_reader
-
-    check_matrix(embedding)
-    found = spread_of(plain_reader(embedding, device), "all", z)
+    geometry.check_matrix(embedding)
+    found = geometry.spread_of(geometry.plain_reader(embedding, device), "all", z)
     if found is None:
         raise VectorsError(f"{embedding.info.source} has fewer than two embedding rows with a direction")
     return found

@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from repcap import geometry
 from repcap._version import __version__
 from repcap.errors import DomainError, InputError
-from repcap.geometry.readout.superposed import Readout, check_request, guaranteed_active, simulate
 from repcap.numerics import format_power
 
 if TYPE_CHECKING:
     import torch
+
+    from repcap.geometry.readout.superposed import Readout
 
 METHODS = ("random", "optimised", "constructed")
 
@@ -120,13 +122,13 @@ def interference(
     wanted = tuple(dict.fromkeys(int(s) for s in active if s <= k))
     if not wanted:
         raise InputError(f"no number of active features is within 1..{k}")
-    check_request(k, wanted, trials, values)
+    geometry.check_request(k, wanted, trials, values)
     made = _made(k, d, methods, steps, seed, device, on_progress) if given is None else [given]
     sets, bounds = [], []
     for position, (method, label, rows) in enumerate(made):
         if on_progress is not None:
             on_progress(f"reading {method}", position / len(made))
-        found = simulate(rows, wanted, trials=trials, values=values, seed=seed, device=device)
+        found = geometry.simulate(rows, wanted, trials=trials, values=values, seed=seed, device=device)
         sets.append(_describe(method, label, rows, found, values))
         bounds.append(_bounds(d, sets[-1].coherence))
     options = {} if given else {"methods": [one.method for one in sets], "steps": steps, "device": device}
@@ -206,7 +208,6 @@ def _make(
 def _describe(method: str, label: str, rows: torch.Tensor, found: Sequence[Readout], values: str) -> DirectionSet:
     import math
 
-    from repcap.geometry.epsilon.moments import Moments
     from repcap.packing.coherence import coherence
 
     k, d = rows.shape
@@ -214,7 +215,7 @@ def _describe(method: str, label: str, rows: torch.Tensor, found: Sequence[Reado
     largest = coherence(unit).value
     # Exactly orthogonal rows differ from 0 by rounding alone.
     largest = 0.0 if largest < 1e-7 else largest
-    moments = Moments.of(unit)
+    moments = geometry.Moments.of(unit)
     square = max(0.0, (float((moments.G * moments.G).sum()) - k) / (k * (k - 1)))
     direct = [one for one in found if one.readout == "direct"]
     readable = 0
@@ -222,7 +223,7 @@ def _describe(method: str, label: str, rows: torch.Tensor, found: Sequence[Reado
         if one.recovery < SAFE or one.active == k:  # all k active: nothing is left to tell them from
             break
         readable = one.active
-    sure = guaranteed_active(largest) if largest < EQUAL else 0
+    sure = geometry.guaranteed_active(largest) if largest < EQUAL else 0
     sure = None if sure is not None and sure >= k else sure
     if values != "uniform":  # the guarantee is for values of equal size; it may lie between two numbers that were tried
         readable = max(readable, k if sure is None else min(sure, k))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from repcap.devices import resolve_device
 from repcap.errors import InputError, MissingExtraError, RepcapError, SourceError
-from repcap.numerics import resolve_device
 from repcap.sources.remote.hub_environment import check_environment
 from repcap.verbs.probes.probe_names import NOT_TEXT
 

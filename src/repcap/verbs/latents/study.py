@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from repcap import geometry
 from repcap._version import __version__
 from repcap.errors import InputError
 from repcap.matrix import ProgressFn
@@ -289,7 +290,6 @@ def _study(
     started: float,
     on_progress: ProgressFn | None,
 ) -> Latents:
-    from repcap.geometry.measurement.measuring import measure_matrix
     from repcap.sources import open_source
     from repcap.verbs.latents.latent_model import find_blocks, max_window
     from repcap.verbs.latents.latent_stream import read_layers
@@ -305,9 +305,9 @@ def _study(
     step = max(1, window - len(front))
     before = np.array(front, dtype=np.int64)
     windows = [np.concatenate([before, stream[at : at + step]]) for at in range(0, len(stream), step)]
-    whole = measure_matrix(embedding, z=options.z, centre=True)
+    whole = geometry.measure_matrix(embedding, z=options.z, centre=True)
     distinct: list[int] = np.unique(stream).tolist()
-    on_text = measure_matrix(embedding, z=options.z, only_ids=distinct).spread if len(distinct) > 1 else None
+    on_text = geometry.measure_matrix(embedding, z=options.z, only_ids=distinct).spread if len(distinct) > 1 else None
     found, blocks = read_layers(loaded.model, windows, layers, whole.dim, options, on_progress)
     judged = tuple(
         LayerLatents(

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from repcap import geometry
 from repcap._version import __version__
 from repcap.errors import InputError
 from repcap.matrix import Matrix, ProgressFn
 from repcap.numerics import Z_DEFAULT
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from repcap.geometry.nearest.neighbours import Nearest
     from repcap.geometry.nearest.words import TokenIndex, WordPair
 
@@ -174,19 +175,17 @@ def neighbours(
     InputError
         if a word is no token, or an analogy or pair list cannot be read.
     """
-    from repcap.geometry.epsilon.epsilon import check_z
-    from repcap.geometry.nearest.words import TokenIndex, load_word_pairs
     from repcap.sources import open_source
 
-    check_z(z)
+    geometry.check_z(z)
     with open_source(source, matrix) as opened:
         scanning = not (tokens or analogies or word_pairs) if overview is None else overview
         words = _words_of(tokens, analogies, expect)
         by_text = bool(word_pairs) or any(not word.startswith("#") for word in words)
-        index = TokenIndex(opened) if by_text or opened.tokens is not None else None
+        index = geometry.TokenIndex(opened) if by_text or opened.tokens is not None else None
         for word in words:  # a slip of the keyboard shows before the rows are read
             _row(opened, index, word)
-        pairs = load_word_pairs(None if word_pairs is True else word_pairs) if word_pairs else []
+        pairs = geometry.load_word_pairs(None if word_pairs is True else word_pairs) if word_pairs else []
         sums = _sums(opened, z, device, influence=scanning)
         return Neighbourhood(
             source=opened.info.source,
@@ -213,41 +212,32 @@ class _Sums:
 
 def _sums(matrix: Matrix, z: float, device: str, influence: bool) -> _Sums:
     """epsilon, and of each row its length over the median and, for one pass more, its influence on epsilon."""
-    from repcap.geometry.epsilon.jackknife import without_each
-    from repcap.geometry.epsilon.passes import first_pass
-    from repcap.geometry.epsilon.spread import spread
-    from repcap.geometry.rows.reader import check_matrix, plain_reader
-
-    check_matrix(matrix)
-    reader = plain_reader(matrix, device)
-    first = first_pass(reader, find_repeats=False)
+    geometry.check_matrix(matrix)
+    reader = geometry.plain_reader(matrix, device)
+    first = geometry.first_pass(reader, find_repeats=False)
     needed = 3 if influence else 2
     if first.count < needed:
         raise InputError(f"{matrix.info.title} has {first.count} rows with a direction; {needed} needed")
     moments = first.moments()
-    epsilon = spread(reader, first, "all", z, moments=moments).epsilon
+    epsilon = geometry.spread(reader, first, "all", z, moments=moments).epsilon
     length = (first.norms / first.norms.median()).numpy()
     if not influence:
         return _Sums(epsilon, first.indices.numpy(), None, length)
-    rows, whole, without = without_each(reader, first, moments, first.indices, z)
+    rows, whole, without = geometry.without_each(reader, first, moments, first.indices, z)
     return _Sums(epsilon, rows.numpy(), (whole - without).numpy(), length)
 
 
 def _words_of(tokens: Sequence[str], analogies: Sequence[str], expect: str | None) -> list[str]:
     """Every word that was asked about."""
-    from repcap.geometry.nearest.words import parse_analogy
-
     if expect is not None and not analogies:
         raise InputError(f'"{expect}" has no rank without an analogy: give --analogy with --expect')
-    terms = [term.word for text in analogies for term in parse_analogy(text)]
+    terms = [term.word for text in analogies for term in geometry.parse_analogy(text)]
     return [*tokens, *terms, *([] if expect is None else [expect])]
 
 
 def _row(matrix: Matrix, index: TokenIndex | None, word: str) -> int:
     """Row of a word; without a tokenizer of a number such as #123."""
-    from repcap.geometry.nearest.words import row_number
-
-    return row_number(word, matrix) if index is None else index.find(word)
+    return geometry.row_number(word, matrix) if index is None else index.find(word)
 
 
 def _named(matrix: Matrix, row: int) -> str | None:
@@ -261,15 +251,13 @@ def _listed(matrix: Matrix, rows: Sequence[int], cosines: Sequence[float]) -> tu
 def _token_lists(
     matrix: Matrix, index: TokenIndex | None, words: Sequence[str], top: int
 ) -> tuple[TokenNeighbours, ...]:
-    from repcap.geometry.nearest.neighbours import ranked, unit_of
-
     if not words:
         return ()
     rows = [_row(matrix, index, word) for word in words]
-    queries = unit_of(matrix, rows)
+    queries = geometry.unit_of(matrix, rows)
     own = [frozenset({row}) for row in rows]
-    nearest = ranked(matrix, queries, top, exclude=own)
-    opposed = ranked(matrix, queries, top, exclude=own, opposed=True)
+    nearest = geometry.ranked(matrix, queries, top, exclude=own)
+    opposed = geometry.ranked(matrix, queries, top, exclude=own, opposed=True)
     return tuple(
         TokenNeighbours(
             row,
@@ -282,33 +270,25 @@ def _token_lists(
 
 
 def _analogy(matrix: Matrix, index: TokenIndex | None, text: str, expect: str | None, top: int) -> Analogy:
-    import torch
-
-    from repcap.geometry.nearest.neighbours import rank_of, ranked, unit_of
-    from repcap.geometry.nearest.words import parse_analogy
-
-    terms = parse_analogy(text)
+    terms = geometry.parse_analogy(text)
     rows = [_row(matrix, index, term.word) for term in terms]
-    signs = torch.tensor([float(term.sign) for term in terms], dtype=torch.float64)
-    query = signs @ unit_of(matrix, rows)
+    query = geometry.signed_sum(matrix, rows, [term.sign for term in terms])
     if float(query.norm()) < 1e-9:
         raise InputError(f'the words of "{text}" cancel out: nothing is nearest to that')
     exclude = frozenset(rows) if index is None else index.forms_of(rows)
-    found = ranked(matrix, query[None], top, exclude=[exclude])[0]
+    found = geometry.ranked(matrix, query[None], top, exclude=[exclude])[0]
     rank = None
     if expect is not None:
         wanted = _row(matrix, index, expect)
         if wanted in exclude:
             raise InputError(f'"{expect}" is a form of a word of "{text}", which do not count')
-        rank = rank_of(matrix, query, wanted, exclude)
+        rank = geometry.rank_of(matrix, query, wanted, exclude)
     return Analogy(text, _listed(matrix, found.indices, found.cosines), len(exclude), expect, rank)
 
 
 def _pair_kinds(
     matrix: Matrix, index: TokenIndex | None, pairs: Sequence[WordPair], epsilon: float
 ) -> tuple[PairKind, ...]:
-    from repcap.geometry.nearest.neighbours import unit_of
-
     if not pairs:
         return ()
     assert index is not None
@@ -317,7 +297,7 @@ def _pair_kinds(
         listed = [pair for pair in pairs if pair.kind == kind]
         known = [pair for pair in listed if index.has(pair.left) and index.has(pair.right)]
         rows = [index.find(word) for pair in known for word in (pair.left, pair.right)]
-        unit = unit_of(matrix, rows)
+        unit = geometry.unit_of(matrix, rows)
         cosines = (unit[0::2] * unit[1::2]).sum(dim=1).tolist() if rows else []
         mean = sum(cosines) / len(cosines) if cosines else float("nan")
         above = sum(c > epsilon for c in cosines) / len(cosines) if cosines else float("nan")
@@ -335,11 +315,7 @@ def _overview(
     device: str,
     on_progress: ProgressFn | None,
 ) -> Overview:
-    import numpy as np
-
-    from repcap.geometry.nearest.neighbours import nearest_rows
-
-    found = nearest_rows(matrix, epsilon=sums.epsilon, device=device, on_progress=on_progress)
+    found = geometry.nearest_rows(matrix, epsilon=sums.epsilon, device=device, on_progress=on_progress)
     clusters = found.clusters(tau)
     twins = found.twins(TWIN)
     listed = np.flatnonzero((found.index >= 0) & (found.cosine >= TWIN))
@@ -362,18 +338,13 @@ def _cluster(matrix: Matrix, found: Nearest, row: int, members: np.ndarray) -> C
 
 
 def _tail(matrix: Matrix, index: TokenIndex, found: Nearest) -> Tail:
-    from repcap.geometry.nearest.lexical import variant_groups
-    from repcap.geometry.nearest.neighbours import cosines_within
-
-    _, _, cosines = cosines_within(matrix, variant_groups(index.texts))
+    _, _, cosines = geometry.cosines_within(matrix, geometry.variant_groups(index.texts))
     usable = int((found.index >= 0).sum())
     return Tail(found.beyond, usable * (usable - 1) // 2, int((cosines > found.epsilon).sum()), len(cosines))
 
 
 def _suspects(matrix: Matrix, found: Nearest, sums: _Sums, listed: np.ndarray, most: int) -> tuple[Suspect, ...]:
     """Nearly identical rows, those of least influence first: an untrained row is near to many and pulls on nothing."""
-    import numpy as np
-
     assert sums.influence is not None
     place = {int(row): position for position, row in enumerate(sums.rows)}
     at = np.asarray([place[int(row)] for row in listed], dtype=np.int64)

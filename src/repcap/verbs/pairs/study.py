@@ -7,6 +7,9 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from repcap import geometry
 from repcap._version import __version__
 from repcap.errors import InputError, RepcapError, VectorsError
 from repcap.geometry.epsilon.epsilon import Spread, check_z
@@ -17,7 +20,6 @@ from repcap.matrix import Matrix, ProgressFn
 from repcap.numerics import Z_DEFAULT, check_seed, finite
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
 
 QUANTILES = (1e-6, 1e-4, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.9999, 0.999999)
@@ -189,20 +191,16 @@ def pairs(
 
 def _rows(matrix: Matrix, options: PairOptions) -> torch.Tensor:
     """Row numbers to use, (m,) int64, ascending."""
-    from repcap.geometry.rows.reader import check_matrix, select_rows
-
-    check_matrix(matrix)
+    geometry.check_matrix(matrix)
     known = None
     if options.tokenizer_rows:
         if matrix.tokens is None:
             raise InputError(f"{matrix.info.source} has no tokenizer beside it: leave out --tokenizer-rows")
         known = min(matrix.tokens.count, matrix.count)
-    return select_rows(matrix.count, options.exclude_ids, vocab_size=known)
+    return geometry.select_rows(matrix.count, options.exclude_ids, vocab_size=known)
 
 
 def _mask(matrix: Matrix, rows: torch.Tensor) -> np.ndarray | None:
-    import numpy as np
-
     if len(rows) == matrix.count:
         return None
     mask = np.zeros(matrix.count, dtype=bool)
@@ -213,13 +211,11 @@ def _mask(matrix: Matrix, rows: torch.Tensor) -> np.ndarray | None:
 def _sampled(
     matrix: Matrix, rows: torch.Tensor, options: PairOptions, on_progress: ProgressFn | None
 ) -> tuple[PairCounts, Spread]:
-    from repcap.geometry.pairs.pair_sample import sample_pairs
-
     assert options.sample is not None
     every = len(rows) * (len(rows) - 1) // 2
     if options.sample > max(every, 2):
         raise InputError(f"--sample {options.sample}: there are only {every} pairs; leave it out to count each of them")
-    counted = sample_pairs(
+    counted = geometry.sample_pairs(
         matrix,
         options.sample,
         mask=_mask(matrix, rows),
@@ -238,20 +234,16 @@ def _counted(
 
     origin: the source and the name under which `matrix` was opened.
     """
-    from repcap.geometry.epsilon.spread import spread_of
-    from repcap.geometry.pairs.count import count_pairs
-    from repcap.geometry.rows.reader import plain_reader
-
     if options.engine is not None and not isinstance(origin[0], str):
         raise InputError("an engine needs a source that its workers can open: give a path or a name, not a tensor")
-    spread = spread_of(plain_reader(matrix, options.device, rows), "all", options.z)
+    spread = geometry.spread_of(geometry.plain_reader(matrix, options.device, rows), "all", options.z)
     if spread is None:
         raise VectorsError(f"{matrix.info.title} has no pair of rows that have a direction")
     wanted, mask = Wanted(max(1, options.keep), spread.mean, spread.epsilon), _mask(matrix, rows)
     if options.engine is not None:
         pinned = (_pinned(origin[0], matrix), origin[1])
         return _over_engine(pinned, matrix, mask, wanted, options, on_progress), spread
-    counted = count_pairs(
+    counted = geometry.count_pairs(
         matrix, mask=mask, wanted=wanted, panel=options.panel, device=options.device, on_progress=on_progress
     )
     return counted, spread
@@ -278,11 +270,10 @@ def _over_engine(
     on_progress: ProgressFn | None,
 ) -> PairCounts:
     """Share the panel pairs out over an engine. Each unit opens the source itself."""
-    from repcap.geometry.pairs.count import panel_pairs
     from repcap.jobs.engine import Fault, Unit, parse_engine, run
 
     assert options.engine is not None
-    chosen = panel_pairs(opened.count, options.panel)
+    chosen = geometry.panel_pairs(opened.count, options.panel)
     lots = min(len(chosen), max(16, 8 * parse_engine(options.engine).workers))
     units = [
         Unit(
@@ -311,14 +302,13 @@ def _over_engine(
 
 def count_lot(payload: tuple[str, str, Sequence[Any], Any, Wanted, PairOptions]) -> dict[str, Any]:
     """Worker: count one lot of panel pairs. Returns the counts as plain lists."""
-    from repcap.geometry.pairs.count import PanelPair, count_panels
     from repcap.sources import open_source
 
     source, matrix, chosen, mask, wanted, options = payload
     with open_source(source, matrix) as opened:
-        return count_panels(
+        return geometry.count_panels(
             opened,
-            [PanelPair(*pair) for pair in chosen],
+            [geometry.PanelPair(*pair) for pair in chosen],
             mask=mask,
             wanted=wanted,
             panel=options.panel,

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from repcap import geometry
 from repcap.errors import MatrixNotFound
-from repcap.geometry.rows.views import Stacked, Subset
 from repcap.matrix import Matrix
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
 from repcap.sources.formats.stored_rows import turned
@@ -40,8 +40,8 @@ class Piece:
         opened = open_as_rows(checkpoint, self.tensor, self.columns and whole, stack=True)
         if self.columns and not whole:
             numbers = np.arange(opened.count).reshape(self.experts, -1)
-            opened = Stacked([turned(Subset(opened, rows)) for rows in numbers])
-        return opened if self.rows is None else Subset(opened, self.rows)
+            opened = geometry.Stacked([turned(geometry.Subset(opened, rows)) for rows in numbers])
+        return opened if self.rows is None else geometry.Subset(opened, self.rows)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Found:
 def open_part(checkpoint: Checkpoint, pieces: Iterable[Piece]) -> Matrix:
     """All pieces of a part, one below the other."""
     opened = [piece.open(checkpoint) for piece in pieces]
-    return opened[0] if len(opened) == 1 else Stacked(opened)
+    return opened[0] if len(opened) == 1 else geometry.Stacked(opened)
 
 
 def find_weights(checkpoint: Checkpoint, dim: int) -> Found:

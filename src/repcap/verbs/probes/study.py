@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from repcap import geometry
 from repcap.errors import InputError, RepcapError
 from repcap.matrix import Matrix, ProgressFn
 from repcap.verbs.probes.probe_names import ATTN_IN, BEFORE_ATTENTION, MLP_IN, PARTS, WRITES
@@ -60,7 +61,6 @@ def probes(source: Any, *, on_progress: ProgressFn | None = None, **options: Any
     SourceError, InputError
         if the source cannot be read, no weight has a known name, or a layer is not there.
     """
-    from repcap.geometry.nearest.alignment import UnitTable
     from repcap.sources.opening import open_checkpoint
     from repcap.sources.roles.select import choose
 
@@ -72,7 +72,7 @@ def probes(source: Any, *, on_progress: ProgressFn | None = None, **options: Any
         found = find_weights(checkpoint, embedding.dim)
         layers = _layers(chosen.layers, found.layers)
         limit = _limit(found, layers, embedding, chosen.align_rows)
-        table = UnitTable(embedding, chosen.device) if limit != 0 else None
+        table = geometry.UnitTable(embedding, chosen.device) if limit != 0 else None
         walk = _Walk(checkpoint, found, embedding, table, chosen, limit)
         whole = walk.embedding()
         parts: list[Part] = []
@@ -163,17 +163,13 @@ class _Walk:
 
     def embedding(self) -> Spread:
         """Mean and standard deviation of the embedding's rows."""
-        from repcap.geometry.epsilon.spread import spread_of
-
-        whole = spread_of(self._reader(self._embedding), "all", self._options.z)
+        whole = geometry.spread_of(self._reader(self._embedding), "all", self._options.z)
         if whole is None:
             raise InputError(f"{self._checkpoint.spec}: the embedding has fewer than two rows with a direction")
         return whole
 
     def _reader(self, matrix: Matrix) -> RowReader:
-        from repcap.geometry.rows.reader import plain_reader
-
-        return plain_reader(matrix, self._options.device)
+        return geometry.plain_reader(matrix, self._options.device)
 
     def layer(self, layer: int) -> list[Part]:
         """All parts of one block; a part that cannot be read is listed and left out."""
@@ -201,22 +197,17 @@ class _Walk:
                 matrix.close()
 
     def _open(self, layer: int, name: str, pieces: Sequence[Piece]) -> Matrix:
-        from repcap.geometry.rows.views import ScaledColumns
-
         matrix = open_part(self._checkpoint, pieces)
         gain = self._gains.get((layer, ATTN_IN if name in BEFORE_ATTENTION else MLP_IN))
         if gain is None and self._options.fold and not _writes(name):
             gain = self._gains.get((layer, ATTN_IN))  # parallel blocks have one norm for both
         if not self._options.fold or _writes(name) or gain is None:
             return matrix
-        return ScaledColumns(matrix, self._checkpoint.small(gain.tensor).double() + gain.offset)
+        return geometry.ScaledColumns(matrix, self._checkpoint.small(gain.tensor).double() + gain.offset)
 
     def _part(self, layer: int, name: str, pieces: Sequence[Piece], matrix: Matrix) -> Part:
-        from repcap.geometry.epsilon.passes import first_pass
-        from repcap.geometry.epsilon.spread import spread
-
         reader = self._reader(matrix)
-        first = first_pass(reader, find_repeats=False)
+        first = geometry.first_pass(reader, find_repeats=False)
         norms: torch.Tensor = first.norms
         return Part(
             layer=layer,
@@ -224,7 +215,7 @@ class _Walk:
             writes=_writes(name),
             tensors=tuple(piece.tensor for piece in pieces),
             count=matrix.count,
-            spread=spread(reader, first, name, self._options.z) if first.count > 1 else None,
+            spread=geometry.spread(reader, first, name, self._options.z) if first.count > 1 else None,
             median_norm=float(norms.median()) if first.count else 0.0,
             max_norm=float(norms.max()) if first.count else 0.0,
             aligned=None,
@@ -232,13 +223,10 @@ class _Walk:
 
     def _aligned(self, parts: list[Part], opened: list[Matrix]) -> list[Part]:
         """The same parts with their alignment; all of a block go over the embedding together."""
-        from repcap.geometry.nearest.alignment import largest_alignment
-        from repcap.geometry.rows.views import Stacked, Subset
-
         assert self._table is not None
         chosen = [self._sample(part) for part in parts]
-        stacked = Stacked([Subset(matrix, rows) for matrix, rows in zip(opened, chosen, strict=True)])
-        found = largest_alignment(stacked, self._table)
+        stacked = geometry.Stacked([geometry.Subset(matrix, rows) for matrix, rows in zip(opened, chosen, strict=True)])
+        found = geometry.largest_alignment(stacked, self._table)
         done, at = [], 0
         for part, rows in zip(parts, chosen, strict=True):
             here = slice(at, at + len(rows))

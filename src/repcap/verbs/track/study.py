@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from repcap import geometry
 from repcap._version import __version__
 from repcap.errors import InputError, RepcapError, VectorsError
 from repcap.matrix import Matrix, ProgressFn
@@ -180,13 +181,12 @@ class _Walk:
         self.notes: list[str] = []
 
     def visit(self, source: str, step: int | None) -> None:
-        from repcap.geometry.measurement.measuring import measure_matrix
         from repcap.sources import open_source
 
         opened: Matrix | None = None
         try:
             opened = open_source(source, self._matrix)
-            found = measure_matrix(opened, z=self._z, device=self._device, seed=self._seed)
+            found = geometry.measure_matrix(opened, z=self._z, device=self._device, seed=self._seed)
             to_first = self._drift(self._first, opened)
             to_previous = to_first if self._previous is self._first else self._drift(self._previous, opened)
         except RepcapError as error:
@@ -203,8 +203,6 @@ class _Walk:
         self._previous = opened
 
     def _drift(self, earlier: Matrix | None, later: Matrix) -> Drift | None:
-        from repcap.geometry.nearest.corresponding import corresponding
-
         if earlier is None:
             return None
         if earlier.dim != later.dim:
@@ -214,7 +212,7 @@ class _Walk:
             return None
         try:
             pairing = pair_rows(earlier, later)
-            rows = summarise_rows(corresponding(*pairing.views(earlier, later)), pairing, earlier, 0)
+            rows = summarise_rows(geometry.corresponding(*pairing.views(earlier, later)), pairing, earlier, 0)
         except (InputError, VectorsError) as error:
             self.notes.append(f"{later.info.source} against {earlier.info.source}: {error}")
             return None

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repcap.geometry.measurement.repeats import RepeatFinder
+from repcap.geometry.epsilon.repeats import RepeatFinder
 
 
 def find(units: torch.Tensor, block: int) -> tuple[torch.Tensor, list[list[int]]]:
