@@ -24,6 +24,13 @@ def test_import_loads_nothing_heavy(code):
     assert loaded_by(code) == set()
 
 
+def test_studies_load_nothing_heavy_before_they_are_called():
+    package = Path(importlib.util.find_spec("repcap").origin).parent
+    studies = [".".join(path.with_suffix("").parts[-4:]) for path in package.glob("verbs/*/study.py")]
+    assert len(studies) > 10
+    assert loaded_by(f"import {', '.join(studies)}, repcap.studies.measured, repcap.geometry") == set()
+
+
 @pytest.mark.parametrize("argv", [["--help"], ["--version"]])
 def test_command_line_starts_without_torch(argv):
     assert loaded_by(f"from repcap.console.main import run; run({argv!r})") == set()
