@@ -30,10 +30,11 @@ import torch
 
 from repcap.laws.fitting.data import optimized_packing
 from repcap.packing import pack
-from repcap.packing.search.adam_pnorm import adam_pnorm, exponent
+from repcap.packing.search.adam_pnorm import AdamPnorm, exponent
+from repcap.packing.search.descent import Descent
 from repcap.packing.search.gradient import BLOCK_COLUMNS, BLOCK_ROWS
-from repcap.packing.search.optimise import Budget, Descent
-from repcap.packing.search.search import generator_for, random_start
+from repcap.packing.search.method import Task
+from repcap.packing.search.starts import generator_for, random_start
 
 CPU = torch.device("cpu")
 clock = time.perf_counter
@@ -63,7 +64,6 @@ def race(
         packing = pack(k, d, steps=RACE_STEPS, target=goal, symmetry=symmetry, constructions=False)
         ours[symmetry] = (clock() - began, packing.coherence, packing.steps)
     limit = factor * max(seconds for seconds, _, _ in ours.values())
-    start = random_start(k, d, generator_for(0, 0))
     trace: list[tuple[float, float]] = []
     began = clock()
 
@@ -73,7 +73,7 @@ def race(
             raise TimeoutError
 
     with contextlib.suppress(TimeoutError):
-        adam_pnorm(start, Budget(1_000_000, target=goal), multiplier, rate, each)
+        AdamPnorm(steps=1_000_000, target=goal, multiplier=multiplier, rate=rate).run(Task(k, d, report=each))
     their_seconds, their_best = trace[-1]
     reached = their_best <= goal
     rows = []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -15,10 +17,11 @@ from hypothesis import strategies as st
 from repcap.errors import InputError
 from repcap.packing import pack
 from repcap.packing.coherence import coherence
-from repcap.packing.search.adam_pnorm import adam_pnorm, exponent
-from repcap.packing.search.optimise import Budget
+from repcap.packing.search import METHODS
+from repcap.packing.search.adam_pnorm import AdamPnorm, exponent
+from repcap.packing.search.method import Found, Task
 from repcap.packing.search.random_lines import largest_cosine
-from repcap.packing.search.search import generator_for, random_start
+from repcap.packing.search.starts import generator_for, random_start
 
 
 @options(max_examples=12)
@@ -89,14 +92,44 @@ def test_published_exponents():
 
 
 def test_adam_descends_the_p_norm():
-    start = random_start(60, 8, generator_for(0, 0))
-    result = adam_pnorm(start, Budget(150), m=40)
-    assert result.steps == 150
-    assert result.coherence < 0.8 * coherence(start).value
-    assert coherence(result.rows).value == pytest.approx(result.coherence, abs=1e-6)
-    assert [best for _, best in result.trace] == sorted((best for _, best in result.trace), reverse=True)
+    trace = []
+    task = Task(60, 8, report=lambda step, fraction, now, best: trace.append((now, best)))
+    found = AdamPnorm(steps=150, multiplier=40).run(task)
+    assert (found.steps, found.details) == (150, {"exponent": exponent(8, 40), "multiplier": 40})
+    assert coherence(found.rows).value == pytest.approx(min(now for now, _ in trace), abs=1e-6)
+    assert trace[-1][1] < 0.8 * trace[0][0]
+    assert [best for _, best in trace] == sorted((best for _, best in trace), reverse=True)
     packing = pack(60, 8, method="adam-pnorm", steps=20, multiplier=40)
     assert packing.method == f"adam-pnorm p={exponent(8, 40)}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Spiral:
+    """Lines along a spiral: a toy that carries a parameter of its own, and one that `pack` has too."""
+
+    name: ClassVar[str] = "spiral"
+    about: ClassVar[str] = "lines along a spiral"
+    baseline: ClassVar[bool] = True
+    turns: float = 3.0
+    steps: int | None = 400
+
+    def run(self, task: Task) -> Found:
+        height = torch.linspace(0.05, 0.95, task.k, dtype=torch.float64)
+        angle, radius = 2 * math.pi * self.turns * height, (1 - height * height).sqrt()
+        rows = torch.stack([radius * angle.cos(), radius * angle.sin(), height], dim=1)
+        return Found(rows, f"spiral of {self.turns:g} turns", self.steps or 0)
+
+
+def test_one_more_optimiser_is_one_class_and_one_line(monkeypatch):
+    with pytest.raises(InputError, match="unknown method 'spiral': use optimise, random, adam-pnorm"):
+        pack(9, 3, method="spiral")
+    monkeypatch.setitem(METHODS, "spiral", Spiral)
+    packing = pack(9, 3, method="spiral", steps=7)
+    assert (packing.method, packing.steps, packing.constructed) == ("spiral of 3 turns", 7, None)
+    assert packing.coherence == pytest.approx(coherence(packing.vectors).value)
+    with pytest.raises(InputError, match="use optimise, random, adam-pnorm, spiral"):
+        pack(9, 3, method="magic")
+    assert pack(9, 3, method=Spiral(turns=2.5)).method == "spiral of 2.5 turns"
 
 
 def test_start_from_a_construction_and_from_a_file(tmp_path):
@@ -161,6 +194,22 @@ def test_checkpoint_goes_on_and_refuses_another_search(tmp_path, monkeypatch):
     path.write_bytes(b"rubbish")
     with pytest.raises(InputError, match="no checkpoint of a packing"):
         pack(60, 9, steps=40, seed=4, constructions=False, checkpoint=path)
+
+
+def test_a_search_stopped_by_hand_goes_on(tmp_path):
+    path = tmp_path / "search.checkpoint"
+
+    def stop(state):
+        if state.step == 12:
+            raise KeyboardInterrupt
+
+    options = {"steps": 40, "seed": 4, "constructions": False, "checkpoint": path}
+    stopped = pack(60, 9, **options, keep_on_interrupt=True, on_progress=stop)
+    assert (stopped.interrupted, stopped.steps) == (True, 12)
+    resumed = pack(60, 9, **options)
+    assert (resumed.interrupted, resumed.steps) == (False, 40)
+    assert resumed.coherence == pytest.approx(pack(60, 9, steps=40, seed=4, constructions=False).coherence, abs=1e-6)
+    assert not path.exists()
 
 
 def test_batches_go_on_after_a_checkpoint(tmp_path, monkeypatch):

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy
 import torch
 
 from repcap.devices import accumulator_device
 from repcap.errors import VectorsError
 from repcap.matrix import Matrix, ProgressFn, TensorMatrix
-
-if TYPE_CHECKING:
-    import numpy
 
 BLOCK_ROWS = 1024
 """1024 x 1024 float64 cosines are 8 MB: they stay in a last-level cache, and the product is still a large GEMM."""

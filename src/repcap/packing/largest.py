@@ -6,15 +6,16 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from repcap._version import __version__
+from repcap.constructions.best import best_construction
+from repcap.constructions.build import most_lines
 from repcap.errors import InputError
-
-if TYPE_CHECKING:
-    import torch
-
-    from repcap.matrix import Matrix
+from repcap.laws.limits.bounds import upper_bound
+from repcap.matrix import Matrix, TensorMatrix
+from repcap.packing.coherence import coherence
+from repcap.packing.solve import pack
 
 MOST = 20_000
 """Lines up to which the search tries; beyond, explicit sets answer alone."""
@@ -28,6 +29,8 @@ CHECKED = 5_000
 
 EXACT_SLACK = 1e-9
 """Relative slack on eps: 1/3 and 1/sqrt(d) have no exact float."""
+
+MEASURED = "measured over all pairs"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,72 +101,72 @@ def pack_max(
     InputError
         if d < 1, epsilon is not in (0, 1), or seconds is not positive.
     """
-    from repcap.constructions.best import best_construction
-    from repcap.constructions.build import most_lines
-    from repcap.laws.limits.bounds import upper_bound
-    from repcap.packing.coherence import coherence
-
     if d < 1 or not 0 < epsilon < 1:
         raise InputError(f"pack-max needs d >= 1 and 0 < epsilon < 1, got d = {d}, epsilon = {epsilon}")
     if not seconds > 0:
         raise InputError(f"seconds must be positive, got {seconds}")
     options = {"seconds": seconds, "steps": steps, "restarts": restarts, "device": device, "search": search}
     began = time.perf_counter()
-    lines, known, upper = most_lines(d, epsilon), best_construction(d, epsilon), upper_bound(d, epsilon)
-    measured = 2 <= lines.count <= CHECKED
-    value = coherence(lines).value if measured else lines.claimed
-    evidence = "measured over all pairs" if measured else "proven"
-    best: tuple[int, float, str, str, Matrix] = (lines.count, value, evidence, f"construction: {lines.name}", lines)
-    hunt = _Hunt(d, epsilon, steps, restarts, seed, device, began + seconds, on_progress)
+    known, upper = best_construction(d, epsilon), upper_bound(d, epsilon)
+    hunt = _Hunt(d, epsilon, steps, restarts, seed, device, began + seconds, on_progress, _explicit(d, epsilon))
     interrupted = False
     # The proven limit, as a whole number: 10^log10 has rounding of its own.
     limit = MOST if upper.log10_k > math.log10(MOST) else math.floor(10**upper.log10_k * (1 + 1e-9))
     try:
-        if search and d > 1 and lines.count < limit:
-            hunt.run(lines.count, limit)
+        if search and d > 1 and hunt.best.k < limit:
+            hunt.run(limit)
     except KeyboardInterrupt:
         if not keep_on_interrupt:
             raise
         interrupted = True
-    if hunt.best is not None:
-        best = hunt.best
+    best = hunt.best
     return PackMax(
-        d, epsilon, *best[:4], known.k, known.log10_k, known.name, upper.log10_k, upper.name, tuple(hunt.trials),
-        time.perf_counter() - began, seed, interrupted, None, options, best[4],
+        d=d, epsilon=epsilon, k=best.k, coherence=best.coherence, evidence=best.evidence, method=best.method,
+        known_k=known.k, known_log10_k=known.log10_k, known_name=known.name, upper_log10_k=upper.log10_k,
+        upper_name=upper.name, trials=tuple(hunt.trials), seconds=time.perf_counter() - began, seed=seed,
+        interrupted=interrupted, options=options, matrix=best.matrix,
     )  # fmt: skip
 
 
+@dataclasses.dataclass(frozen=True)
+class _Shown:
+    """k lines within epsilon, and why that is believed."""
+
+    k: int
+    coherence: float
+    evidence: str
+    method: str
+    matrix: Matrix
+
+
+def _explicit(d: int, epsilon: float) -> _Shown:
+    """The largest explicit set that is built here."""
+    lines = most_lines(d, epsilon)
+    measured = 2 <= lines.count <= CHECKED
+    value = coherence(lines).value if measured else lines.claimed
+    return _Shown(lines.count, value, MEASURED if measured else "proven", f"construction: {lines.name}", lines)
+
+
+@dataclasses.dataclass
 class _Hunt:
     """Searches at growing k, then between the last success and the first failure."""
 
-    def __init__(
-        self,
-        d: int,
-        epsilon: float,
-        steps: int,
-        restarts: int,
-        seed: int,
-        device: str,
-        deadline: float,
-        on_progress: Callable[[Trial], None] | None,
-    ) -> None:
-        self.d, self.epsilon, self.steps, self.restarts, self.seed, self.device = (
-            d,
-            epsilon,
-            steps,
-            restarts,
-            seed,
-            device,
-        )
-        self.deadline, self.on_progress = deadline, on_progress
-        self.trials: list[Trial] = []
-        self.best: tuple[int, float, str, str, Matrix] | None = None
+    d: int
+    epsilon: float
+    steps: int
+    restarts: int
+    seed: int
+    device: str
+    deadline: float
+    on_progress: Callable[[Trial], None] | None
+    best: _Shown
+    trials: list[Trial] = dataclasses.field(default_factory=list)
 
-    def run(self, shown: int, limit: int) -> None:
-        """Try k in shown + 1 .. limit."""
-        reached, failed = shown, limit + 1
-        k = max(shown + 1, min(self.d + 1, limit))
-        while k < failed and k > reached and time.perf_counter() < self.deadline:
+    def run(self, limit: int) -> None:
+        """Try more lines than the best has, up to `limit`."""
+        reached, failed = self.best.k, limit + 1
+        k = max(reached + 1, min(self.d + 1, limit))
+        while reached < k < failed and time.perf_counter() < self.deadline:
             if self._try(k):
                 reached = k
             else:
@@ -176,9 +179,6 @@ class _Hunt:
                 return
 
     def _try(self, k: int) -> bool:
-        from repcap.matrix import TensorMatrix
-        from repcap.packing.solve import pack
-
         began = time.perf_counter()
         left = max(self.deadline - began, 0.1)
         target = self.epsilon * (1 - 1e-6)  # the search works in float32
@@ -190,8 +190,7 @@ class _Hunt:
         trial = Trial(k, packing.coherence, reached, time.perf_counter() - began)
         self.trials.append(trial)
         if reached:
-            vectors: torch.Tensor = packing.vectors
-            self.best = (k, packing.coherence, "measured over all pairs", packing.method, TensorMatrix(vectors))
+            self.best = _Shown(k, packing.coherence, MEASURED, packing.method, TensorMatrix(packing.vectors))
         if self.on_progress is not None:
             self.on_progress(trial)
         return reached

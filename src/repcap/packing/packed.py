@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from repcap._version import __version__
-
-if TYPE_CHECKING:
-    import torch
 
 
 @dataclasses.dataclass(frozen=True)

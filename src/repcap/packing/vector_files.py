@@ -10,6 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError, safe_open
 
 from repcap.errors import InputError
 from repcap.files import atomic_path
@@ -117,8 +118,6 @@ def open_vectors(path: str | os.PathLike[str]) -> tuple[Matrix, dict[str, str]]:
         raise InputError(
             f"{where}: vectors are read from .safetensors or .npy, not {where.suffix or 'a nameless kind'}"
         )
-    from safetensors import SafetensorError, safe_open
-
     try:
         handle = safe_open(str(where), framework="pt")
         shapes = {name: handle.get_slice(name).get_shape() for name in handle.keys()}  # noqa: SIM118 - no dict

@@ -5,19 +5,18 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy
+import torch
 
 from repcap.constructions import best as constructions
 from repcap.errors import DomainError
 from repcap.laws import full, ratio
-from repcap.laws.limits import bounds, existence, levenshtein
+from repcap.laws.limits import bounds, existence, levenshtein, welch
 from repcap.matrix import Matrix, ProgressFn
-
-if TYPE_CHECKING:
-    import numpy
-    import torch
-
-    from repcap.packing.coherence import Coherence
+from repcap.packing.coherence import Coherence, coherence
+from repcap.packing.vector_files import open_vectors
 
 ORDERS = range(1, 9)
 """Welch bounds that are listed; the best of all orders is below Levenshtein's."""
@@ -68,9 +67,6 @@ def verify(
     InputError, VectorsError
         if the file cannot be read, or a row has no direction.
     """
-    from repcap.packing.coherence import coherence
-    from repcap.packing.vector_files import open_vectors
-
     metadata: dict[str, str] = {}
     if isinstance(vectors, (str, os.PathLike)):
         vectors, metadata = open_vectors(vectors)
@@ -116,17 +112,11 @@ def _defined(value: Any) -> float | None:
 def _bounds(k: int, d: int) -> dict[str, float]:
     if k <= d or d < 2:
         return {}
-    named = {}
-    for order in ORDERS:
-        moment = math.prod((2 * i + 1) / (d + 2 * i) for i in range(order))
-        if k * moment > 1:
-            named[f"Welch, order {order}"] = ((k * moment - 1) / (k - 1)) ** (1 / (2 * order))
+    orders = {f"Welch, order {order}": welch.coherence(k, d, order) for order in ORDERS}
+    named = {name: value for name, value in orders.items() if value > 0}
     if k > d * (d + 1) // 2:
         named["orthoplex"] = d**-0.5
     levels = levenshtein.coherence(d, math.log(k)) if d > 2 else None
     if levels is not None:
         named["Levenshtein"] = levels[0]
     return named
-
-
-__all__ = ["Verification", "against_bounds", "verify"]

@@ -9,15 +9,13 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable
+from typing import ClassVar
 
 import torch
 
 from repcap.errors import InputError
-from repcap.packing.search.optimise import Budget
-
-MULTIPLIERS = (40, 50, 60)
-RATE = 0.01
+from repcap.packing.search.method import Budget, Found, Task
+from repcap.packing.search.starts import generator_for, random_start, start_from
 
 
 def exponent(d: int, m: int) -> int:
@@ -31,58 +29,52 @@ def exponent(d: int, m: int) -> int:
     return max(2, min(int(m / math.log(d)), 20))
 
 
-@dataclasses.dataclass
-class AdamResult:
-    """Best iterate of one run, and the way there."""
-
-    rows: torch.Tensor
-    coherence: float
-    p: int
-    steps: int
-    seconds: float
-    trace: list[tuple[float, float]]
-    """(seconds, best coherence so far) after every step."""
-
-
-def adam_pnorm(
-    start: torch.Tensor,
-    budget: Budget,
-    m: int = 60,
-    rate: float = RATE,
-    each: Callable[[int, float, float, float], None] | None = None,
-) -> AdamResult:
-    """Adam from the rows `start` (k, d); the coherence of every iterate is known from its own Gram matrix.
+@dataclasses.dataclass(frozen=True)
+class AdamPnorm:
+    """Adam from one start; the coherence of every iterate is known from its own Gram matrix.
 
     Time about 6 k^2 d flops a step and several k x k arrays of memory: that is the published method.
-
-    Raises
-    ------
-    InputError
-        if m is not positive.
     """
-    if m < 1:
-        raise InputError(f"the multiplier m of the exponent rule must be positive, got {m}")
-    p = exponent(start.shape[1], m)
-    free = start.clone().requires_grad_(True)
-    optimiser = torch.optim.Adam([free], lr=rate)
-    best, best_rows, step = math.inf, start.clone(), 0
-    trace: list[tuple[float, float]] = []
-    began = time.perf_counter()
-    while (fraction := budget.fraction(step, time.perf_counter() - began)) < 1.0:
-        rows = torch.nn.functional.normalize(free, dim=1)
-        size = (rows @ rows.T).abs()
-        size = size - torch.diag(torch.diagonal(size))
-        top = float(size.detach().max())
-        if top < best:
-            best, best_rows = top, rows.detach().clone()
-        loss = torch.log((size / max(top, 1e-12)).pow(p).sum())
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        optimiser.step()
-        step += 1
-        trace.append((time.perf_counter() - began, best))
-        if each is not None:
-            each(step, fraction, top, best)
-        if budget.target is not None and best <= budget.target:
-            break
-    return AdamResult(best_rows, best, p, step, time.perf_counter() - began, trace)
+
+    name: ClassVar[str] = "adam-pnorm"
+    about: ClassVar[str] = "the published loop, p = min(int(`multiplier` / ln d), 20)"
+    baseline: ClassVar[bool] = True
+    steps: int | None = 400
+    seconds: float | None = None
+    target: float | None = None
+    init: str = "random"
+    multiplier: int = 60
+    rate: float = 0.01
+
+    def __post_init__(self) -> None:
+        if self.multiplier < 1:
+            raise InputError(f"the multiplier m of the exponent rule must be positive, got {self.multiplier}")
+        Budget.of(self)
+
+    def run(self, task: Task) -> Found:
+        """The best iterate."""
+        start = start_from(self.init, task.k, task.d)
+        if start is None:
+            start = random_start(task.k, task.d, generator_for(task.seed, 0))
+        p, budget = exponent(task.d, self.multiplier), Budget.of(self)
+        free = start.to(task.device).requires_grad_(True)
+        optimiser = torch.optim.Adam([free], lr=self.rate)
+        best, best_rows, step = math.inf, start, 0
+        began = time.perf_counter()
+        while (fraction := budget.fraction(step, time.perf_counter() - began)) < 1.0:
+            rows = torch.nn.functional.normalize(free, dim=1)
+            size = (rows @ rows.T).abs()
+            size = size - torch.diag(torch.diagonal(size))
+            top = float(size.detach().max())
+            if top < best:
+                best, best_rows = top, rows.detach().clone()
+            loss = torch.log((size / max(top, 1e-12)).pow(p).sum())
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            optimiser.step()
+            step += 1
+            task.report(step, fraction, top, best)
+            if budget.target is not None and best <= budget.target:
+                break
+        details = {"exponent": p, "multiplier": self.multiplier}
+        return Found(best_rows.cpu(), f"adam-pnorm p={p}", step, details=details)

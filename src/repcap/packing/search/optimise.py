@@ -1,196 +1,239 @@
-"""Path-following descent on the smoothed coherence: one start, any size.
-
-The objective is log sum exp(beta |g_ij|). beta = c / m follows a path: c small at first, where every pair pushes,
-and large at the end, where only the pairs near the maximum m do. Each row's gradient is divided by its own sum of
-weights (a diagonal preconditioner: rows in crowded places do not move further than others), and Nesterov momentum
-carries the rows along. docs/packing.md says what else was tried.
-"""
+"""The optimiser over restarts: one large descent after another, or many small ones at once; stop, save, go on."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import ClassVar
 
 import torch
 
 from repcap.errors import InputError
-from repcap.packing.search.gradient import WORKING, BlockPass
-from repcap.packing.search.keep import BestRows
-from repcap.packing.search.symmetry import TRIVIAL, Cyclic
+from repcap.numerics import whole
+from repcap.packing.search.batch import ENTRIES, BatchDescent
+from repcap.packing.search.descent import Descent, Schedule
+from repcap.packing.search.gradient import WORKING
+from repcap.packing.search.groups import Group, small_groups
+from repcap.packing.search.method import Budget, Found, Task, at_least_one, one_of
+from repcap.packing.search.polish import LARGEST, MOST_LINES, polish
+from repcap.packing.search.resume import Checkpoint, SearchState
+from repcap.packing.search.starts import generator_for, random_start, start_from
+from repcap.packing.search.symmetry import TRIVIAL, Cyclic, automatic_order, random_cyclic
 
-UPDATE_ROWS = 4096
-"""Rows that the update touches at once, so that it needs no (k, d) temporaries."""
+SMALL = 512
+"""Lines up to which several restarts run as one batch."""
 
-EXACT = 1e-6
-"""Coherence below which rows are orthogonal as far as float32 can tell: nothing is left to descend."""
+BATCH = 256
+"""Most starts in a batch."""
+
+REACHED = 1e-9
+"""A coherence this near to the proven lower bound is optimal."""
+
+WARM = Schedule(c_first=300.0)
+"""For a start that is a packing already: the soft first part of the path would forget it."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Schedule:
-    """How the descent runs; the defaults are those of docs/packing.md."""
+class Optimise:
+    """Path-following descent on the smoothed coherence, from one start or many; `repcap.packing.pack` has the options.
 
-    momentum: float = 0.95
-    step: float = 0.25
-    """Step length in units of d / beta."""
-    c_first: float = 4.0
-    c_last: float = 1500.0
-    power: float = 2.0
-    """c = c_first (c_last / c_first)^(f^power), f the fraction of the budget used."""
+    Time 3 k^2 d / g flops a step; memory 3 k d numbers and the blocks of the pass.
+    """
 
-    def near(self, bound: float) -> Schedule:
-        """The schedule for lines whose coherence is at least `bound`: c grows as 1/(1 - bound^2) above 1/2, where many
-        lines stand in few dimensions and small angles decide; it is 10 times larger at k = 100, d = 3."""
-        rest = max(1.0 - bound * bound, 1e-4)  # beyond, beta passes what float32 cosines resolve
-        sharper = max(1.0, 0.75 / rest)
-        return dataclasses.replace(self, c_first=self.c_first * sharper, c_last=self.c_last * sharper)
-
-    def sharpness(self, fraction: float) -> float:
-        """c = beta m at this fraction (0 to 1) of the budget."""
-        return self.c_first * float((self.c_last / self.c_first) ** (min(fraction, 1.0) ** self.power))
-
-
-@dataclasses.dataclass
-class Budget:
-    """When a descent ends: steps, seconds (either may be None, not both), or a coherence that is reached."""
-
+    name: ClassVar[str] = "optimise"
+    about: ClassVar[str] = "descent on the smoothed coherence"
+    baseline: ClassVar[bool] = False
     steps: int | None = 400
     seconds: float | None = None
     target: float | None = None
+    restarts: int = 1
+    init: str = "random"
+    precision: str = "float32"
+    symmetry: int | str = "auto"
 
     def __post_init__(self) -> None:
-        if self.steps is None and self.seconds is None:
-            raise InputError("a search needs an end: give steps, seconds or both")
-        if self.steps is not None and self.steps < 1:
-            raise InputError(f"steps must be at least 1, got {self.steps}")
-        if self.seconds is not None and not self.seconds > 0:
-            raise InputError(f"seconds must be positive, got {self.seconds}")
+        one_of("precision", self.precision, tuple(WORKING))
+        at_least_one("restarts", self.restarts)
+        _order(self.symmetry)
+        Budget.of(self)
 
-    def fraction(self, step: int, seconds: float) -> float:
-        """Used share of the budget after `step` steps and `seconds`, 0 to 1."""
-        used = [0.0]
-        if self.steps is not None:
-            used.append(step / self.steps)
-        if self.seconds is not None:
-            used.append(seconds / self.seconds)
-        return min(max(used), 1.0)
+    def order(self, task: Task) -> int:
+        """Order of the rotation that a large descent of this task keeps."""
+        return _order(self.symmetry) or automatic_order(task.k, task.d)
+
+    def run(self, task: Task) -> Found:
+        """The best of all restarts, polished where it is small."""
+        order = _order(self.symmetry)
+        if order is not None and task.k % order:
+            raise InputError(f"{_NEEDS.format(order)}, got k = {task.k}; use 1 or auto")
+        if self.precision == "float64" and task.device.type == "mps":
+            raise InputError("mps has no float64: use --precision float32 or --device cpu")
+        start = start_from(self.init, task.k, task.d)
+        saver = None
+        if task.checkpoint is not None:
+            identity = {"k": task.k, "d": task.d, "seed": task.seed, **dataclasses.asdict(self)}
+            saver = Checkpoint(task.checkpoint, {**identity, "target": None})
+        found = Search(self, task, start, saver).run()
+        if start is None:
+            found.details["symmetry_order"] = self.order(task)
+        return found
 
 
-class Descent:
-    """State of one descent. Memory: 3 k d float32 (rows, velocity, gradient) and the blocks of the pass.
+_NEEDS = "a rotation of order {} needs k to be a multiple of it"
 
-    start: (k, d), or (k/g, d) under a symmetry of order g: one line of each orbit.
 
-    The rows held are the look-ahead points Y = X + momentum V of Nesterov's form, so that the pass that gives the
-    gradient also gives the coherence of the very rows that are kept as the best.
+def _order(symmetry: int | str) -> int | None:
+    """The order that is asked for, None for `auto`.
+
+    Raises
+    ------
+    InputError
+        for anything but `auto` and whole numbers of at least 1.
     """
+    if symmetry == "auto":
+        return None
+    if isinstance(symmetry, str) and not symmetry.isdecimal():
+        raise InputError(f"symmetry must be auto or a whole number, got {symmetry!r}")
+    order = int(symmetry) if isinstance(symmetry, str) else whole("symmetry", symmetry)
+    if order < 1:
+        raise InputError(f"{_NEEDS.format(order)}; use 1 or auto")
+    return order
+
+
+def polished(rows: torch.Tensor) -> tuple[torch.Tensor, float]:
+    """`rows` and their coherence after a polish in float64; unchanged where that does not pay."""
+    result = polish(rows.to(torch.float64).cpu().numpy())
+    return (torch.from_numpy(result.rows), result.coherence) if result.active else (rows, result.coherence)
+
+
+class Search:
+    """One search: `run` returns what was found, also after Ctrl-C if the task says `keep_on_interrupt`."""
 
     def __init__(
-        self,
-        start: torch.Tensor,
-        device: torch.device,
-        schedule: Schedule | None = None,
-        symmetry: Cyclic = TRIVIAL,
-        precision: str = "float32",
+        self, how: Optimise, task: Task, start: torch.Tensor | None = None, checkpoint: Checkpoint | None = None
     ) -> None:
-        count, d = start.shape
-        self.symmetry = symmetry
-        self.schedule = schedule or Schedule()
-        self.rows = torch.nn.functional.normalize(start.to(device=device, dtype=WORKING[precision]), dim=1)
-        self.velocity = torch.zeros_like(self.rows)
-        self.gradient = torch.empty_like(self.rows)
-        self.block_pass = BlockPass(count, device, symmetry, precision=precision)
-        self.best = BestRows(count, d, device, WORKING[precision])
-        self.step_count = 0
-        self.elapsed = 0.0
-        self.maximum = 1.0
-        """max |cos| of the rows at the last pass."""
-        self._measured = False
+        self.how, self.task, self.start, self.checkpoint = how, task, start, checkpoint
+        self.budget = Budget.of(how)
+        self.state = (checkpoint.load() if checkpoint else None) or SearchState()
+        self._began = time.perf_counter() - self.state.seconds
+        self._descent: Descent | None = None
 
-    def step(self, fraction: float) -> float:
-        """One pass and one update at this fraction of the budget; return the coherence of the rows passed over."""
-        if not self._measured:
-            self.maximum, self._measured = self._measure(), True
-        beta = self.schedule.sharpness(fraction) / max(self.maximum, EXACT)
-        self.maximum = self.block_pass(self.rows, beta, self.maximum, self.gradient)
-        self.best.offer(self.maximum, self.rows)
-        self._update(self.schedule.step * self.rows.shape[1] / beta)
-        self.step_count += 1
-        return self.maximum
+    def run(self) -> Found:
+        """Search until the budget of every restart is used, the target or the proven bound is reached."""
+        k, d = self.task.k, self.task.d
+        small = k <= SMALL and self.how.restarts > 1 and self.start is None and self.budget.seconds is None
+        interrupted = False
+        try:
+            (self._run_batches if small else self._run_descents)()
+        except KeyboardInterrupt:
+            if not self.task.keep_on_interrupt:
+                raise
+            interrupted = True
+            if self.checkpoint is not None:
+                self.checkpoint.write(self.snapshot())
+        if self._descent is not None:
+            self._take(self._descent)
+        s = self.state
+        if s.rows is None:
+            raise KeyboardInterrupt  # stopped before the first pass: there is nothing to keep
+        if not interrupted and k * d <= LARGEST and k <= MOST_LINES:
+            s.rows, s.coherence = polished(s.rows)
+        if not interrupted and self.checkpoint is not None:
+            self.checkpoint.remove()
+        seconds = time.perf_counter() - self._began
+        return Found(s.rows, s.label, s.steps, interrupted, {"search_seconds": seconds})
 
-    def _measure(self) -> float:
-        # beta = 1: the pass is used for its maximum alone.
-        return self.block_pass(self.rows, 1.0, 1.0, self.gradient)
+    def _done(self) -> bool:
+        best = self.state.coherence
+        target = self.budget.target
+        return best <= self.task.bound + REACHED or (target is not None and best <= target)
 
-    def _update(self, length: float) -> None:
-        momentum = self.schedule.momentum
-        weights = self.block_pass.weights.clamp_(min=torch.finfo(self.rows.dtype).tiny)
-        for first in range(0, self.rows.shape[0], UPDATE_ROWS):
-            part = slice(first, first + UPDATE_ROWS)
-            y, v, g = self.rows[part], self.velocity[part], self.gradient[part]
-            g /= weights[part, None]
-            g.addcmul_(y, (g * y).sum(dim=1, keepdim=True), value=-1.0)  # tangent to the sphere at y
-            # Y = X + mu V before; X + V' + mu V' after, with V' = mu V - length g.
-            y.add_(v, alpha=-momentum)
-            v.mul_(momentum).add_(g, alpha=-length)
-            y.add_(v, alpha=1.0 + momentum)
-            y /= torch.linalg.vector_norm(y, dim=1, keepdim=True)
+    def _run_descents(self) -> None:
+        while self.state.restart < self.how.restarts and not self._done():
+            self._descent = descent = self._new_descent(self.state.restart)
+            if self.state.tensors:
+                descent.restore(self.state.tensors, self.state.numbers)
+                self.state.tensors = {}
+            descent.run(self.budget, self._each)
+            self._take(descent)
+            self._descent = None
 
-    def lines(self) -> torch.Tensor:
-        """All k lines of the best rows so far, (k, d) in the working precision, on the cpu."""
-        lines = self.symmetry.expand(self.best.rows())
-        for first in range(0, lines.shape[0], UPDATE_ROWS):
-            part = lines[first : first + UPDATE_ROWS]
-            part /= torch.linalg.vector_norm(part, dim=1, keepdim=True)
-        return lines
+    def _new_descent(self, restart: int) -> Descent:
+        task = self.task
+        generator = generator_for(task.seed, restart)
+        if self.start is not None:
+            noise = torch.randn(self.start.shape, generator=generator) * (1e-3 / task.d**0.5)
+            return Descent(self.start + noise, task.device, WARM.near(task.bound), precision=self.how.precision)
+        order = self.how.order(task)
+        symmetry: Cyclic = random_cyclic(order, task.d, generator) if order > 1 else TRIVIAL
+        rows = random_start(task.k // order, task.d, generator)
+        return Descent(rows, task.device, Schedule().near(task.bound), symmetry, self.how.precision)
 
-    def release(self) -> None:
-        """Give up rows, velocity, gradient and blocks; `best` and `lines` stay."""
-        self.rows = self.velocity = self.gradient = torch.empty(0)
-        del self.block_pass
+    def _take(self, descent: Descent) -> None:
+        """Count a finished or stopped descent, and keep its rows if they are the best."""
+        self._descent = None
+        self.state.restart += 1
+        self.state.steps += descent.step_count
+        descent.release()
+        if descent.best.coherence < self.state.coherence:
+            self.state.rows, self.state.coherence = descent.lines(), descent.best.coherence
+            order = descent.symmetry.order
+            self.state.label = f"optimise, cyclic of order {order}" if order > 1 else "optimise"
 
-    def state(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-        """What `restore` needs: tensors, and numbers that survive JSON."""
-        tensors = {"rows": self.rows, "velocity": self.velocity}
-        if math.isfinite(self.best.coherence):
-            tensors["best"] = self.best.rows()
-        numbers = {
-            "step": self.step_count,
-            "elapsed": self.elapsed,
-            "maximum": self.maximum,
-            "best": self.best.coherence,
-            "symmetry": dataclasses.asdict(self.symmetry),
-        }
-        return tensors, numbers
+    def _each(self, descent: Descent, fraction: float) -> None:
+        done = (self.state.restart + fraction) / self.how.restarts
+        best = min(self.state.coherence, descent.best.coherence)
+        self.task.report(self.state.steps + descent.step_count, done, descent.maximum, best)
+        if self.checkpoint is not None:
+            self.checkpoint.maybe(self.snapshot)
 
-    def restore(self, tensors: dict[str, torch.Tensor], numbers: dict[str, Any]) -> None:
-        """Go on from a `state` of a descent of the same size and symmetry."""
-        self.rows.copy_(tensors["rows"])
-        self.velocity.copy_(tensors["velocity"])
-        if "best" in tensors:
-            self.best.offer(float(numbers["best"]), tensors["best"].to(self.rows.device))
-        self.step_count, self.elapsed = int(numbers["step"]), float(numbers["elapsed"])
-        self.maximum, self._measured = float(numbers["maximum"]), self.step_count > 0
+    def snapshot(self) -> SearchState:
+        """The state of the search as it stands, for a checkpoint."""
+        tensors, numbers = self._descent.state() if self._descent is not None else ({}, {})
+        seconds = time.perf_counter() - self._began
+        return dataclasses.replace(self.state, seconds=seconds, tensors=tensors, numbers=numbers)
 
-    def finish(self) -> None:
-        """Measure the rows that the last update left, which may be the best."""
-        self.maximum = self._measure()
-        self.best.offer(self.maximum, self.rows)
-
-    def run(self, budget: Budget, each: Callable[[Descent, float], None] | None = None) -> None:
-        """Step until the budget is used or its target reached; `each(descent, fraction)` after every step.
-
-        An exception out of `each` (or Ctrl-C) leaves the state whole: `best` holds the best rows until then.
-        """
-        began = time.perf_counter() - self.elapsed
-        while (fraction := budget.fraction(self.step_count, self.elapsed)) < 1.0:
-            self.step(fraction)
-            self.elapsed = time.perf_counter() - began
-            if each is not None:
-                each(self, budget.fraction(self.step_count, self.elapsed))
-            if self.maximum < EXACT or (budget.target is not None and self.best.coherence <= budget.target):
+    def _run_batches(self) -> None:
+        assert self.budget.steps is not None
+        for first, count, group_of in self._batches():
+            if first < self.state.restart:
+                continue  # done before the checkpoint
+            if self._done():
                 return
-        self.finish()
-        self.elapsed = time.perf_counter() - began
+            generator = generator_for(self.task.seed, first)
+            group = group_of(count, generator)
+            starts = torch.randn(count, len(group.own()), self.task.d, generator=generator)
+            batch = BatchDescent(starts.to(self.task.device), group, Schedule().near(self.task.bound))
+            for step in range(self.budget.steps):
+                least = batch.step(step / self.budget.steps)
+                done = (first + count * (step + 1) / self.budget.steps) / self.how.restarts
+                best = min(self.state.coherence, least)
+                self.task.report(self.state.steps + count * (step + 1), done, float(batch.maximum.min()), best)
+            self._take_batch(batch, first + count)
+            if self.checkpoint is not None:
+                self.checkpoint.maybe(self.snapshot)
+
+    def _take_batch(self, batch: BatchDescent, restarts: int) -> None:
+        assert self.budget.steps is not None
+        result = batch.finish()
+        self.state.steps += (restarts - self.state.restart) * self.budget.steps
+        self.state.restart = restarts
+        winner = int(result.coherence.argmin())
+        rows, value = polished(result.lines(winner).cpu())
+        if value < self.state.coherence:
+            label = result.group.label
+            self.state.label = "optimise" if label == "none" else f"optimise, {label}"
+            self.state.rows, self.state.coherence = rows, value
+
+    def _batches(self) -> Iterator[tuple[int, int, Callable[[int, torch.Generator], Group]]]:
+        """(first restart, starts, group) of each batch: the groups take turns, no symmetry first."""
+        kinds = small_groups(self.task.k, self.task.d, _order(self.how.symmetry))
+        first, turn = 0, 0
+        share = max(1, -(-self.how.restarts // len(kinds)))
+        while first < self.how.restarts:
+            orbits, group_of = kinds[turn % len(kinds)]
+            room = max(1, ENTRIES // (orbits * self.task.k))
+            count = min(share, BATCH, room, self.how.restarts - first)
+            yield first, count, group_of
+            first, turn = first + count, turn + 1

@@ -3,23 +3,46 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import ClassVar
 
 import torch
 
-from repcap.matrix import ProgressFn
-from repcap.packing.search.search import generator_for, random_start
+from repcap.laws.limits.existence import random_coherence
+from repcap.packing.search.method import Found, Task, at_least_one
+from repcap.packing.search.starts import generator_for, random_start
 
 BLOCK = 2048
 
 
 @dataclasses.dataclass(frozen=True)
-class RandomResult:
-    """The draw with the least coherence."""
+class RandomLines:
+    """The best of `trials` draws of k random directions, beside its prediction.
 
-    rows: torch.Tensor
-    """(k, d) float32."""
-    draws: list[float]
-    """max |cos| of every draw, float32 arithmetic."""
+    Time trials * k^2 d multiply-adds; memory two draws.
+    """
+
+    name: ClassVar[str] = "random"
+    about: ClassVar[str] = "the best of `trials` random draws"
+    baseline: ClassVar[bool] = True
+    trials: int = 100
+
+    def __post_init__(self) -> None:
+        at_least_one("trials", self.trials)
+
+    def run(self, task: Task) -> Found:
+        """The draw with the least coherence; `details` has the median draw and the predicted best."""
+        best = torch.empty(0)
+        draws: list[float] = []
+        for trial in range(self.trials):
+            rows = random_start(task.k, task.d, generator_for(task.seed, trial)).to(task.device)
+            top = largest_cosine(rows)
+            if not draws or top < min(draws):
+                best = rows
+            draws.append(top)
+            task.report(trial + 1, (trial + 1) / self.trials, top, min(draws))
+        predicted = float(random_coherence(task.k, task.d, trials=self.trials))
+        details = {"trials": self.trials, "median_draw": sorted(draws)[len(draws) // 2], "predicted": predicted}
+        return Found(best.cpu(), f"random, best of {self.trials}", details=details)
 
 
 def largest_cosine(rows: torch.Tensor) -> float:
@@ -32,29 +55,3 @@ def largest_cosine(rows: torch.Tensor) -> float:
                 cosines.fill_diagonal_(0.0)
             top = max(top, float(cosines.max()))
     return top
-
-
-def random_lines(
-    k: int,
-    d: int,
-    trials: int,
-    seed: int = 0,
-    device: torch.device | None = None,
-    on_progress: ProgressFn | None = None,
-) -> RandomResult:
-    """`trials` draws of k random directions in R^d, and the exact minimum of their coherence.
-
-    Time trials * k^2 d multiply-adds; memory two draws.
-    """
-    best: torch.Tensor | None = None
-    draws: list[float] = []
-    for trial in range(trials):
-        rows = random_start(k, d, generator_for(seed, trial)).to(device or torch.device("cpu"))
-        top = largest_cosine(rows)
-        if best is None or top < min(draws):
-            best = rows
-        draws.append(top)
-        if on_progress is not None:
-            on_progress(trial + 1, trials)
-    assert best is not None
-    return RandomResult(best.cpu(), draws)

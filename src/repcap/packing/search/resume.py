@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError, safe_open
 
 from repcap._version import __version__
 from repcap.errors import InputError
@@ -76,8 +77,6 @@ class Checkpoint:
         """
         if not self.path.exists():
             return None
-        from safetensors import SafetensorError, safe_open
-
         try:
             with safe_open(str(self.path), framework="pt") as handle:
                 metadata = handle.metadata() or {}
