@@ -32,7 +32,6 @@ if TYPE_CHECKING:  # what type checkers and editors see; the table below is what
     from repcap.jobs.batch import Batch as Batch
     from repcap.jobs.store import Store as Store
     from repcap.laws.fitting.fit import Fit as Fit
-    from repcap.laws.fitting.fit import fit as fit
     from repcap.packing.largest import PackMax as PackMax
     from repcap.packing.largest import pack_max as pack_max
     from repcap.packing.packed import Packing as Packing
@@ -48,6 +47,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; the table below is what
     from repcap.verbs.design.study import design as design
     from repcap.verbs.dictionary.study import Dictionary as Dictionary
     from repcap.verbs.dictionary.study import dictionary as dictionary
+    from repcap.verbs.fit.study import fit as fit
     from repcap.verbs.interference.study import Interference as Interference
     from repcap.verbs.interference.study import interference as interference
     from repcap.verbs.latents.study import Latents as Latents
@@ -89,7 +89,7 @@ _PUBLIC: dict[str, str] = {
     "Latents": "repcap.verbs.latents.study",
     "capacity": "repcap.bracket.capacity",
     "Capacity": "repcap.bracket.capacity",
-    "fit": "repcap.laws.fitting.fit",
+    "fit": "repcap.verbs.fit.study",
     "Fit": "repcap.laws.fitting.fit",
     "reproduce": "repcap.verbs.reproduce.study",
     "Reproduction": "repcap.verbs.reproduce.study",

@@ -8,19 +8,19 @@ from collections.abc import Callable
 from typing import Any
 
 from repcap._version import __version__
-from repcap.bracket.interval import bracket, extrapolation, law_epsilon
+from repcap.bracket.interval import bracket, extrapolation
 from repcap.constructions.best import best_coherence, best_construction
 from repcap.domain import check_eps, check_log_k, scalar_d
 from repcap.errors import DomainError
-from repcap.laws import full, jl, ratio
-from repcap.laws.law import Law
+from repcap.laws import curves, fitted, law_epsilon, published
+from repcap.laws.law import Curve, Law
 from repcap.laws.limits.bounds import coherence_lower_bound, upper_bound
 from repcap.laws.limits.existence import gilbert_varshamov, gilbert_varshamov_coherence, random_coherence
 from repcap.numerics import LN10, format_power, power
 
 _D_MOST = 10**6
-_VOCAB_MOST = 10**15
 """Dimensions that are searched when d is asked for."""
+_VOCAB_MOST = 10**15
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,9 +153,10 @@ def _count(d: int, eps: float) -> Capacity:
     else:
         limits = f"at least {format_power(proven)} lines exist ({name}) and no set has more than "
         limits += format_power(found.upper.log10_k)
+    law = published().key
     reading = (
         f"In {d} dimensions with every |cosine| <= {eps:.6g} {limits}; "
-        f"{format_power(found.laws['full'])} (full) is what a published optimiser would reach by its fit."
+        f"{format_power(found.laws[law])} ({law}) is what a published optimiser would reach by its fit."
     )
     return Capacity("k", d, eps, None, laws, found.ends(), None, found.warnings, reading)
 
@@ -170,20 +171,11 @@ def _nearness(d: int, k: float) -> Capacity:
         "construction": {"epsilon": explicit.coherence, "name": explicit.name, "log10_k": explicit.log10_k},
         "gilbert_varshamov": {"epsilon": exists},
         "random": {"epsilon": chance},
-        "ratio": {"epsilon": laws["ratio"]},
-        "full": {"epsilon": laws["full"]},
+        **{curve.key: {"epsilon": laws[curve.key]} for curve in fitted()},
         "lower": {"epsilon": lower.value, "name": lower.name},
     }
     best, name = min((explicit.coherence, explicit.name), (exists, "Gilbert-Varshamov"))
-    warnings = []
-    for law in (law for law in ("ratio", "full") if laws[law] < 1.0):
-        if best * (1.0 + 1e-9) < laws[law]:
-            warnings.append(f"{law} gives {laws[law]:.4g}, but {best:.4g} is proven to be possible ({name})")
-        elif laws[law] < lower.value * (1.0 - 1e-9):
-            warnings.append(f"{law} gives {laws[law]:.4g}, below the proven least coherence {lower.value:.4g}")
-    if mute := [f"{law} gives {value:.4g}" for law, value in laws.items() if value >= 1.0]:
-        warnings.append(f"{' and '.join(mute)}: at 1 and above a law says nothing")
-    warnings += extrapolation(d, {"ratio": log_k, "full": log_k})
+    warnings = _warnings_of_nearness(d, log_k, laws, (best, name), lower.value)
     count = format_power(log_k / LN10)
     if lower.value > 1.0 - 1e-9:
         limits = f"the least coherence is within {1.0 - lower.value:.1g} of 1"
@@ -196,14 +188,25 @@ def _nearness(d: int, k: float) -> Capacity:
     return Capacity("epsilon", d, None, k, entries, ends, None, tuple(warnings), reading)
 
 
+def _warnings_of_nearness(
+    d: int, log_k: float, laws: dict[str, float], best: tuple[float, str], lower: float
+) -> list[str]:
+    """What to know of the laws' epsilon at (k, d), given the best proven (epsilon, name) and the proven least."""
+    warnings = []
+    keys = [curve.key for curve in fitted()]
+    for law in (law for law in keys if laws[law] < 1.0):
+        if best[0] * (1.0 + 1e-9) < laws[law]:
+            warnings.append(f"{law} gives {laws[law]:.4g}, but {best[0]:.4g} is proven to be possible ({best[1]})")
+        elif laws[law] < lower * (1.0 - 1e-9):
+            warnings.append(f"{law} gives {laws[law]:.4g}, below the proven least coherence {lower:.4g}")
+    if mute := [f"{law} gives {value:.4g}" for law, value in laws.items() if value >= 1.0]:
+        warnings.append(f"{' and '.join(mute)}: at 1 and above a law says nothing")
+    return warnings + extrapolation(d, dict.fromkeys(keys, log_k))
+
+
 def _dimensions(k: float, eps: float) -> Capacity:
     log_k = float(check_log_k(k))
-    laws = {
-        "jl_proven": _law_dim(jl.LAW, log_k, eps),
-        "jl_random": _law_dim(jl.LAW, log_k, eps, C=jl.C_RANDOM),
-        "ratio": _law_dim(ratio.LAW, log_k, eps),
-        "full": _law_dim(full.LAW, log_k, eps),
-    }
+    laws = {curve.key: _law_dim(law, curve, log_k, eps) for law, curve in curves()}
     target = log_k / LN10 - 1e-12
     explicit = _least_d(lambda d: best_construction(d, eps).log10_k >= target)
     exists = _least_d(lambda d: gilbert_varshamov(d, eps) >= target)
@@ -213,13 +216,12 @@ def _dimensions(k: float, eps: float) -> Capacity:
     ends: dict[str, dict[str, Any]] = {
         "construction": {"d": explicit, "name": name},
         "gilbert_varshamov": {"d": exists},
-        "ratio": {"d": laws["ratio"]},
-        "full": {"d": laws["full"]},
+        **{curve.key: {"d": laws[curve.key]} for curve in fitted()},
         "lower": {"d": least, "name": barrier},
     }
     warnings = [f"{law} has no d >= 1 with so few vectors" for law, value in laws.items() if value is None]
     enough = min((d for d in (explicit, exists) if d is not None), default=None)
-    for law in ("ratio", "full"):
+    for law in (curve.key for curve in fitted()):
         value = laws[law]
         if value is not None and enough is not None and value > enough:
             warnings.append(f"{law} asks for {value:.1f} dimensions, but {enough} are proven to be enough")
@@ -234,9 +236,9 @@ def _dimensions(k: float, eps: float) -> Capacity:
     return Capacity("d", None, eps, k, entries, ends, None, tuple(warnings), reading)
 
 
-def _law_dim(law: Law, log_k: float, eps: float, **params: float) -> float | None:
+def _law_dim(law: Law, curve: Curve, log_k: float, eps: float) -> float | None:
     try:
-        return law.dim(log_k=log_k, eps=eps, **params)
+        return law.dim(log_k=log_k, eps=eps, **curve.params)
     except DomainError:  # one dimension already gives more
         return None
 

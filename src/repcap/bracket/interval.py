@@ -7,33 +7,11 @@ from typing import Any
 
 from repcap.constructions.best import Construction, best_construction
 from repcap.domain import check_eps, scalar_d
-from repcap.laws import full, jl, ratio
+from repcap.laws import fitted, law_log_k, published
 from repcap.laws.fitting.ranges import outside
 from repcap.laws.limits.bounds import Bound, upper_bound
 from repcap.laws.limits.existence import gilbert_varshamov
 from repcap.numerics import CLASS_LOW, LN10, Z_DEFAULT, format_power, power
-
-LAW_NAMES = ("jl_proven", "jl_random", "ratio", "full")
-
-
-def law_epsilon(log_k: float, d: float) -> dict[str, float]:
-    """epsilon of every law at (k, d)."""
-    return {
-        "jl_proven": jl.epsilon(log_k=log_k, d=d),
-        "jl_random": jl.epsilon(log_k=log_k, d=d, C=jl.C_RANDOM),
-        "ratio": ratio.epsilon(log_k=log_k, d=d),
-        "full": full.epsilon(log_k=log_k, d=d),
-    }
-
-
-def law_log10_k(d: float, eps: float) -> dict[str, float]:
-    """log10 k of every law at (d, eps)."""
-    return {
-        "jl_proven": jl.log_k(d, eps) / LN10,
-        "jl_random": jl.log_k(d, eps, C=jl.C_RANDOM) / LN10,
-        "ratio": ratio.log_k(d, eps) / LN10,
-        "full": full.log_k(d, eps) / LN10,
-    }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +21,7 @@ class Bracket:
     d: int
     epsilon: float
     laws: dict[str, float]
-    """log10 k of jl_proven, jl_random, ratio, full."""
+    """log10 k of every curve of `repcap.laws`, by its key."""
     construction: Construction
     """The best explicit set: a proven lower bound."""
     gilbert_varshamov: float
@@ -60,14 +38,14 @@ class Bracket:
         return self.construction.log10_k, self.construction.name
 
     def to_dict(self) -> dict[str, Any]:
-        """{d, epsilon, construction, gilbert_varshamov, ratio, full, upper, warnings}: each end by its log10 k.
+        """{d, epsilon, construction, gilbert_varshamov, each fitted law, upper, warnings}: each end by its log10 k.
 
         A k that no float64 holds is None.
         """
         return {"d": self.d, "epsilon": self.epsilon, **self.ends(), "warnings": list(self.warnings)}
 
     def ends(self) -> dict[str, dict[str, Any]]:
-        """`bracket` of the JSON of `repcap capacity`: proven from below, two laws, proven from above."""
+        """`bracket` of the JSON of `repcap capacity`: proven from below, the fitted laws, proven from above."""
         return {
             "construction": {
                 "log10_k": self.construction.log10_k,
@@ -76,20 +54,20 @@ class Bracket:
                 "coherence": self.construction.coherence,
             },
             "gilbert_varshamov": {"log10_k": self.gilbert_varshamov},
-            "ratio": {"log10_k": self.laws["ratio"]},
-            "full": {"log10_k": self.laws["full"]},
+            **{curve.key: {"log10_k": self.laws[curve.key]} for curve in fitted()},
             "upper": self.upper.to_dict(),
         }
 
     def summary(self) -> dict[str, Any]:
         """`capacity` of a measurement: {construction, law, upper}, each with log10, a printable number and a name.
 
-        The law is `full`, the published capacity of a model; `indeterminate` says that the paper calls it so
+        The law is that of the published capacities of models; `indeterminate` says that the paper calls it so
         (epsilon >= 0.1).
         """
+        law = published().key
         parts = {
             "construction": (self.construction.log10_k, self.construction.name),
-            "law": (self.laws["full"], "full"),
+            "law": (self.laws[law], law),
             "upper": (self.upper.log10_k, self.upper.name),
         }
         summary: dict[str, Any] = {
@@ -111,7 +89,7 @@ def bracket(d: int, eps: float, z: float = Z_DEFAULT) -> Bracket:
         if d is not a whole number >= 1 or eps is not in (0, 1).
     """
     dims, given = scalar_d(d), float(check_eps(eps))
-    laws = law_log10_k(dims, given)
+    laws = {key: float(value) / LN10 for key, value in law_log_k(dims, given).items()}
     construction, exists = best_construction(dims, given), gilbert_varshamov(dims, given)
     found = Bracket(dims, given, laws, construction, exists, upper_bound(dims, given), ())
     return dataclasses.replace(found, warnings=tuple(_warnings(found, z)))
@@ -119,7 +97,7 @@ def bracket(d: int, eps: float, z: float = Z_DEFAULT) -> Bracket:
 
 def _warnings(found: Bracket, z: float) -> list[str]:
     proven, name = found.proven
-    values = {law: found.laws[law] for law in ("ratio", "full")}
+    values = {curve.key: found.laws[curve.key] for curve in fitted()}
     low = {law: format_power(value) for law, value in values.items() if value < proven - 1e-9}
     high = {law: format_power(value) for law, value in values.items() if value > found.upper.log10_k + 1e-9}
     warnings = []

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import numpy as np
 
 from repcap.domain import Array
-from repcap.laws.law import Law, Params
+from repcap.laws.law import Curve, Law, Params
 
 PARAMS: Params = MappingProxyType({"C": 0.45809143, "a": 1.0668005, "b": 1.44738666, "c": 0.97197234})
 
@@ -27,6 +27,19 @@ def _log_k(d: Array, eps: Array, params: Params) -> Array:
     return np.asarray((np.log(d) + excess) / params["a"])
 
 
-LAW = Law("full", "eps = sqrt(C ln(k^a/d)^b / d^c)", PARAMS, _epsilon, _log_k)
+def _least(k: Array, d: Array) -> Params:
+    """k^a > d in every cell, or the logarithm in the law has no power."""
+    return {"a": float(np.max(np.log(d) / np.log(k)))}
+
+
+LAW = Law(
+    "full",
+    "eps = sqrt(C ln(k^a/d)^b / d^c)",
+    PARAMS,
+    _epsilon,
+    _log_k,
+    curves=(Curve("full", "law full", "full", "fitted to optimised packings", fitted=True, published=True),),
+    least=_least,
+)
 
 epsilon, log_k, dim = LAW.epsilon, LAW.log_k, LAW.dim

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from repcap.domain import Array
-from repcap.laws.law import Law, Params
+from repcap.laws.law import Curve, Law, Params
 
 C_PROVEN = 8.0
 C_RANDOM = 3.029
@@ -25,6 +25,19 @@ def _log_k(d: Array, eps: Array, params: Params) -> Array:
     return np.asarray(d * eps**2 / params["C"])
 
 
-LAW = Law("jl", "eps = sqrt(C ln k / d)", {"C": C_PROVEN}, _epsilon, _log_k)
+LAW = Law(
+    "jl",
+    "eps = sqrt(C ln k / d)",
+    {"C": C_PROVEN},
+    _epsilon,
+    _log_k,
+    curves=(
+        Curve("jl_proven", f"law jl, C = {C_PROVEN:g}", "jl 8", "Johnson-Lindenstrauss, as quoted"),
+        Curve("jl_random", f"law jl, C = {C_RANDOM:g}", "jl 3.03", "fitted to random vectors", {"C": C_RANDOM}),
+    ),
+    start={"C": C_RANDOM},
+    above_d=False,
+    scale_only=True,
+)
 
 epsilon, log_k, dim = LAW.epsilon, LAW.log_k, LAW.dim

@@ -1,7 +1,8 @@
 """What a law is: epsilon as a function of (k, d), its inverses, and the constants that it was fitted with.
 
-Each law is one file (`jl.py`, `ratio.py`, `full.py`) that states two formulas. Everything they share is here:
-domain checks, vectorisation over numpy arrays, the inverse in d by bracketing and bisection.
+Each law is one file (`jl.py`, `ratio.py`, `full.py`, `welch_power.py`) that states two formulas. Everything they share
+is here: domain checks, vectorisation over numpy arrays, the inverse in d by bracketing and bisection, and what a fit
+needs to know of a law.
 All of it works with ln k, so that d = 10^6 at epsilon = 0.99 overflows nowhere.
 """
 
@@ -16,10 +17,33 @@ import numpy as np
 
 from repcap.domain import Array, Floats, check_d, check_eps, check_log_k, plain
 from repcap.errors import DomainError
+from repcap.laws.limits.roots import bisect
 
 Params = Mapping[str, float]
+Range = Mapping[str, tuple[float, float]]
 
 _LN_D_MAX = math.log(1e300)
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    """A law with one set of constants, as `capacity` answers by it."""
+
+    key: str
+    """In JSON, in CSV and on the page."""
+    label: str
+    """In tables and figures."""
+    short: str
+    """In a table with many columns."""
+    note: str
+    """Where the constants come from, in a few words."""
+    params: Params = dataclasses.field(default_factory=dict)
+    """The constants that differ from the law's own."""
+    fitted: bool = False
+    """Whether the constants were fitted to the published optimised packings: then the curve stands in the bracket, and
+    a point outside those data is warned about."""
+    published: bool = False
+    """Whether the published capacities of models are this curve; one curve has it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +62,24 @@ class Law:
     """(ln k, d, params) -> epsilon."""
     inverse: Callable[[Array, Array, Params], Array]
     """(d, epsilon, params) -> ln k; strictly increasing in d."""
+    curves: tuple[Curve, ...] = ()
+    """The constants that `capacity` answers by; none: the law is for `fit` alone."""
+    start: Params | None = None
+    """Constants that a fit begins with and is compared to, where they are not the default ones."""
+    above_d: bool = True
+    """Whether the law is about k > d: a fit takes it as 0 elsewhere, the coherence of an orthonormal set, which is how
+    the published fit treats those cells."""
+    scale_only: bool = False
+    """Whether epsilon is sqrt(C) times a shape without constants: then least squares has a closed form."""
+    valid: Range | None = None
+    """Range of d and k/d behind the default constants, where it is narrower than the shipped data."""
+    least: Callable[[Array, Array], Params] | None = None
+    """(k, d) of the cells of a fit -> constants below which the law is not defined there."""
+
+    @property
+    def reference(self) -> Params:
+        """The constants that a fit begins with and is compared to."""
+        return self.start or self.params
 
     @overload
     def epsilon(
@@ -117,15 +159,9 @@ class Law:
                 raise DomainError(f"{self.name}: no d below 1e300 reaches the asked k at the asked epsilon")
             high = np.where(short, np.minimum(2.0 * high, _LN_D_MAX), high)
         # Bisect ln d down to the spacing of floats, then d itself, whose floats lie closer.
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            below = self.inverse(np.exp(middle), eps, constants) < target
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        low, high = bisect(lambda t: self.inverse(np.exp(t), eps, constants) < target, low, high)
         low, high = np.exp(low) * (1.0 - 1e-12), np.exp(high) * (1.0 + 1e-12)
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            below = self.inverse(middle, eps, constants) < target
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        low, high = bisect(lambda d: self.inverse(d, eps, constants) < target, low, high)
         return np.maximum(0.5 * (low + high), 1.0)
 
     def _constants(self, params: Params) -> Params:

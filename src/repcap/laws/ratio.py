@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from repcap.domain import Array
-from repcap.laws.law import Law, Params
+from repcap.laws.law import Curve, Law, Params
 
 C = 1.293
 
@@ -23,6 +23,14 @@ def _log_k(d: Array, eps: Array, params: Params) -> Array:
     return np.asarray(np.log(d) + d * eps**2 / params["C"])
 
 
-LAW = Law("ratio", "eps = sqrt(C ln(k/d) / d)", {"C": C}, _epsilon, _log_k)
+LAW = Law(
+    "ratio",
+    "eps = sqrt(C ln(k/d) / d)",
+    {"C": C},
+    _epsilon,
+    _log_k,
+    curves=(Curve("ratio", "law ratio", "ratio", "fitted to optimised packings", fitted=True),),
+    scale_only=True,
+)
 
 epsilon, log_k, dim = LAW.epsilon, LAW.log_k, LAW.dim

@@ -12,7 +12,7 @@ import torch
 
 from repcap.constructions import best as constructions
 from repcap.errors import DomainError
-from repcap.laws import full, ratio
+from repcap.laws import curves
 from repcap.laws.limits import bounds, existence, levenshtein, welch
 from repcap.matrix import Matrix, ProgressFn
 from repcap.packing.coherence import Coherence, coherence
@@ -92,9 +92,10 @@ def against_bounds(found: Coherence, source: str = "", metadata: dict[str, str] 
         explicit=explicit.coherence,
         explicit_name=explicit.name,
         laws={
-            name: value
-            for name, law in (("ratio", ratio.epsilon), ("full", full.epsilon))
-            if (value := _defined(lambda law=law: float(law(k, d)))) is not None
+            curve.key: value
+            for law, curve in curves()
+            if curve.fitted
+            and (value := _defined(lambda law=law, curve=curve: law.epsilon(k, d, **curve.params))) is not None
         },
         source=source,
         metadata=metadata or {},

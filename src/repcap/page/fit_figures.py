@@ -12,7 +12,6 @@ import numpy as np
 from repcap.console import style
 from repcap.laws.fitting.data import PackingTable
 from repcap.laws.fitting.fit import Fit
-from repcap.laws.forms import form
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,9 +69,9 @@ def surface_panel(drawn: Figure, flat: Axes, table: PackingTable, found: Fit) ->
     log_d = np.linspace(np.log10(table.d.min()), np.log10(table.d.max()), GRID)
     grid_k, grid_d = np.meshgrid(log_k, log_d)
     flat_table = PackingTable(10.0 ** grid_k.ravel(), 10.0 ** grid_d.ravel(), np.zeros(grid_k.size))
-    height = form(found.law).predict(flat_table, found.params).reshape(grid_k.shape)
+    height = found.at(flat_table).reshape(grid_k.shape)
     axes.plot_surface(grid_k, grid_d, height, color=style.SKY, alpha=0.45, linewidth=0, rstride=2, cstride=2)
-    predicted = form(found.law).predict(table, found.params)
+    predicted = found.at(table)
     for k, d, seen, law in zip(np.log10(table.k), np.log10(table.d), table.epsilon, predicted, strict=True):
         axes.plot([k, k], [d, d], [seen, law], color=style.GREY, linewidth=0.5)
     axes.scatter(np.log10(table.k), np.log10(table.d), table.epsilon, s=6, color=style.VERMILION, depthshade=False)
@@ -98,7 +97,7 @@ def _nice(low: float, high: float) -> list[float]:
 
 def residual_panel(axes: Axes, table: PackingTable, found: Fit) -> None:
     """Relative error of the law over k/d, coloured by d; what lies beyond the panel is counted in words."""
-    predicted = form(found.law).predict(table, found.params)
+    predicted = found.at(table)
     some = table.epsilon > 0.0
     relative = 100.0 * (predicted[some] / table.epsilon[some] - 1.0)
     shades, norm = dimension_colours(table)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
-
 import numpy as np
 import pytest
 
@@ -94,48 +91,17 @@ def test_table_checks_shapes():
         data.PackingTable(np.array([6.0]), np.array([3.0, 4.0]), np.array([0.4]))
 
 
-def store(path, rows):
-    with sqlite3.connect(path) as database:
-        database.execute("CREATE TABLE results (key TEXT, kind TEXT, record TEXT)")
-        database.executemany("INSERT INTO results VALUES (?, ?, ?)", rows)
-    database.close()
-
-
-def test_reads_packings_of_a_store_and_nothing_else(tmp_path):
-    file = tmp_path / "results.sqlite"
-    pack = {"k": 120, "d": 8, "coherence": 0.5, "seed": 0}
-    store(
-        file,
-        [
-            ("a", "pack", json.dumps(pack)),
-            ("b", "measure", json.dumps({"source": "x", "epsilon": 0.1})),
-            ("c", "pack", json.dumps({"k": 6, "d": 3, "coherence": 0.4472})),
-        ],
-    )
-    table = data.load_table(file)
-    assert table.k.tolist() == [6.0, 120.0]
-    assert table.epsilon.tolist() == [0.4472, 0.5]
-
-
-def test_store_without_packings_and_no_store(tmp_path):
-    empty = tmp_path / "empty.db"
-    store(empty, [])
-    with pytest.raises(InputError, match="holds no packings"):
-        data.load_table(empty)
-    other = tmp_path / "other.db"
-    other.write_text("this is no database")
-    with pytest.raises(InputError, match="no repcap result store"):
-        data.load_table(other)
-
-
-def test_real_store_round_trip(tmp_path):
-    """The reader knows the store's schema by name only: hold the two together."""
-    from repcap.jobs.store import Store
-
-    path = tmp_path / "real.sqlite"
-    with Store(path) as opened:
-        opened.put("a", "pack", {"k": 28, "d": 7, "coherence": 1 / 3})
-    assert data.load_table(path).epsilon.tolist() == [1 / 3]
+def test_packings_among_records():
+    records = [
+        {"k": 120, "d": 8, "coherence": 0.5, "seed": 0},
+        {"source": "x", "epsilon": 0.1},
+        {"k": 9, "d": 3, "coherence": None},
+        {"k": 6, "d": 3, "coherence": 0.4472},
+    ]
+    table = data.from_records(records, "these")
+    assert (table.k.tolist(), table.epsilon.tolist(), table.source) == ([6.0, 120.0], [0.4472, 0.5], "these")
+    with pytest.raises(InputError, match="these holds no packings: fill it with `repcap sweep`"):
+        data.from_records(records[1:3], "these")
 
 
 def test_ranges():

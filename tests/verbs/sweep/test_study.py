@@ -17,9 +17,9 @@ from killing import kill_at_random
 from repcap.errors import InputError
 from repcap.jobs import record
 from repcap.jobs.store import Store
-from repcap.laws.fitting.fit import load_table
 from repcap.laws.limits.bounds import coherence_lower_bound
 from repcap.packing import pack
+from repcap.studies.packings import packings
 from repcap.verbs.sweep.study import DEFAULTS, SMALL_K, Cell, grid, named_grid, read_cells, sweep
 
 TESTS = Path(__file__).parents[2]
@@ -86,7 +86,7 @@ def test_same_seed_same_numbers_through_processes(store, tmp_path):
 
 def test_the_laws_read_the_store(store):
     sweep(grid([20, 40], [5, 10], seeds=2), store, engine="inline", steps=20)
-    table = load_table(store)
+    table = packings(store)
     expected = sorted((r.record["k"], r.record["d"], r.record["coherence"]) for r in results(store))
     assert sorted(zip(table.k, table.d, table.epsilon, strict=True)) == expected
     assert len(table) == 8

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from repcap.errors import InputError
 
@@ -59,6 +60,13 @@ def _pair(x: npt.ArrayLike, y: npt.ArrayLike, least: int) -> tuple[npt.NDArray[n
     return a, b
 
 
+def _ranks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """1 for the least; equal values get the mean of their ranks."""
+    _, group, size = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(size)
+    return np.asarray((last - 0.5 * (size - 1.0))[group])
+
+
 def spearman(x: npt.ArrayLike, y: npt.ArrayLike, *, permutations: int = 0, seed: int = 0) -> Spearman:
     """Spearman's rank correlation of x and y, shape (n,) each, ties given their mean rank.
 
@@ -71,10 +79,8 @@ def spearman(x: npt.ArrayLike, y: npt.ArrayLike, *, permutations: int = 0, seed:
     InputError
         fewer than 3 pairs, unequal lengths, numbers that are not finite, or a constant list.
     """
-    from scipy import stats
-
     a, b = _pair(x, y, 3)
-    ranks_a, ranks_b = (stats.rankdata(values) - (values.size + 1) / 2 for values in (a, b))
+    ranks_a, ranks_b = (_ranks(values) - (values.size + 1) / 2 for values in (a, b))
     norm = math.sqrt(float(ranks_a @ ranks_a) * float(ranks_b @ ranks_b))
     rho = min(1.0, max(-1.0, float(ranks_a @ ranks_b) / norm))
     if permutations > 0:
@@ -88,7 +94,7 @@ def spearman(x: npt.ArrayLike, y: npt.ArrayLike, *, permutations: int = 0, seed:
     if abs(rho) == 1.0:
         return Spearman(rho, 0.0, a.size, "t")
     t = rho * math.sqrt(freedom / (1.0 - rho * rho))
-    return Spearman(rho, float(2.0 * stats.t.sf(abs(t), freedom)), a.size, "t")
+    return Spearman(rho, float(2.0 * special.stdtr(freedom, -abs(t))), a.size, "t")
 
 
 def power_law(x: npt.ArrayLike, y: npt.ArrayLike, *, confidence: float = 0.95) -> PowerLaw:
@@ -101,8 +107,6 @@ def power_law(x: npt.ArrayLike, y: npt.ArrayLike, *, confidence: float = 0.95) -
     InputError
         fewer than 3 pairs, numbers that are not positive and finite, or a constant x.
     """
-    from scipy import stats
-
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if not 0.0 < confidence < 1.0:
         raise InputError(f"confidence = {confidence} must lie between 0 and 1")
@@ -116,6 +120,6 @@ def power_law(x: npt.ArrayLike, y: npt.ArrayLike, *, confidence: float = 0.95) -
     residual = v - intercept - slope * u
     total = float(np.sum((v - v.mean()) ** 2))
     error = math.sqrt(float(residual @ residual) / (u.size - 2) / spread)
-    reach = float(stats.t.ppf(0.5 + confidence / 2.0, u.size - 2)) * error
+    reach = float(special.stdtrit(u.size - 2, 0.5 + confidence / 2.0)) * error
     fit = 1.0 - float(residual @ residual) / total
     return PowerLaw(slope, slope - reach, slope + reach, intercept, error, fit, u.size, confidence)

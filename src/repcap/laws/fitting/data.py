@@ -1,20 +1,17 @@
 """Tables of packings (k, d, epsilon) and the published data that ship with repcap.
 
 `PackingTable` is what a law is fitted to: one row a cell, k vectors in dimension d whose largest |cosine| is epsilon.
-`load_table` reads one from a CSV file, or from a repcap result store (its records of kind `pack`).
+`load_table` reads one from a CSV file, `from_records` takes records of packings.
 The shipped files and their licences are described in `repcap/data/SOURCE.md`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import dataclasses
-import json
 import math
 import os
-import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -204,38 +201,23 @@ def _read_csv(path: Path) -> PackingTable:
         raise InputError(f"{path} is no CSV text: {error}; give a table with the columns k, d, epsilon") from error
 
 
-def _read_store(path: Path) -> PackingTable:
-    """Packings of a repcap result store: records of kind `pack` with k, d and coherence.
+def from_records(records: Iterable[Mapping[str, Any]], source: str) -> PackingTable:
+    """The packings among result records, those with k, d and coherence, by d and k.
 
-    Read by plain SQL, read-only, so that the laws need nothing of the store's own room.
+    Raises
+    ------
+    InputError
+        if there is none.
     """
-    found: list[tuple[str]] = []
-    # A store in a directory that cannot be written has no room for SQLite's shared index: then it must be read as is.
-    for mode in ("mode=ro", "immutable=1"):
-        try:
-            with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True)) as database:
-                found = database.execute("SELECT record FROM results WHERE kind = 'pack' ORDER BY key").fetchall()
-            break
-        except sqlite3.Error as error:
-            if mode == "immutable=1":
-                raise InputError(f"{path} is no repcap result store ({error}): give a CSV file or a store") from error
-    records = [json.loads(text) for (text,) in found if text]
-    rows = [record for record in records if all(record.get(key) is not None for key in ("k", "d", "coherence"))]
+    rows = [{name: record.get(name) for name in ("k", "d", "coherence")} for record in records]
+    rows = [row for row in rows if None not in row.values()]
     if not rows:
-        raise InputError(f"{path} holds no packings: fill it with `repcap pack` first")
-    rows.sort(key=lambda record: (record["d"], record["k"]))
-    return _from_rows([{"k": r["k"], "d": r["d"], "coherence": r["coherence"]} for r in rows], str(path))
+        raise InputError(f"{source} holds no packings: fill it with `repcap sweep` first")
+    return _from_rows(sorted(rows, key=lambda row: (row["d"], row["k"])), source)
 
 
-READERS: dict[str, Callable[[Path], PackingTable]] = {
-    ".csv": _read_csv,
-    ".tsv": _read_csv,
-    ".txt": _read_csv,
-    ".sqlite": _read_store,
-    ".sqlite3": _read_store,
-    ".db": _read_store,
-}
-"""File suffix -> reader."""
+SUFFIXES = (".csv", ".tsv", ".txt")
+"""Of files that are read as CSV, the separator aside."""
 
 
 def load_table(path: str | os.PathLike[str]) -> PackingTable:
@@ -245,7 +227,7 @@ def load_table(path: str | os.PathLike[str]) -> PackingTable:
     ----------
     path
         a CSV file with columns k, d, epsilon (other usual headers are known, see `COLUMN_NAMES`; comma, semicolon or
-        tab), a repcap result store (`.sqlite`, `.db`), or the name of a shipped table: `optimized`, `random`.
+        tab), or the name of a shipped table: `optimized`, `random`.
 
     Raises
     ------
@@ -255,10 +237,9 @@ def load_table(path: str | os.PathLike[str]) -> PackingTable:
     if str(path) in BUILT_IN:
         return BUILT_IN[str(path)]()
     file = Path(path)
-    reader = READERS.get(file.suffix.lower())
-    if reader is None:
-        known = ", ".join(READERS)
+    if file.suffix.lower() not in SUFFIXES:
+        known = ", ".join(SUFFIXES)
         raise InputError(f"cannot read {file}: use a file that ends in {known}, or one of {', '.join(BUILT_IN)}")
     if not file.is_file():
         raise InputError(f"no file {file}: give a CSV with the columns k, d, epsilon, or one of {', '.join(BUILT_IN)}")
-    return reader(file)
+    return _read_csv(file)

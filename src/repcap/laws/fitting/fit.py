@@ -1,7 +1,7 @@
 """Fit a law to a table of packings (k, d, epsilon): least squares, bootstrap intervals, residuals by dimension.
 
-    from repcap.laws.fitting.fit import fit, load_table
-    fit(load_table("optimized"), "ratio").params          # {'C': 1.293...}
+    from repcap.laws.fitting.fit import fit
+    fit("optimized", "ratio").params                      # {'C': 1.293...}
 
 Cells with k <= d are left out unless asked for and always counted: an orthonormal set has coherence 0 there, so their
 epsilon is an optimiser's residue (1e-4 to 1e-3 in the published data), and relative errors on it say nothing.
@@ -12,21 +12,20 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from repcap._version import __version__
 from repcap.errors import InputError
+from repcap.laws import LAWS, named
 from repcap.laws.fitting import metrics
 from repcap.laws.fitting.data import Floats, PackingTable, load_table
-from repcap.laws.forms import FORMS, Form, form
+from repcap.laws.fitting.least_squares import Scale, cells_for, predict, solve
+from repcap.laws.law import Law
 from repcap.numerics import finite
 
-__all__ = ["FORMS", "Fit", "as_table", "fit", "fit_all", "load_table"]
-
-Scale = Literal["epsilon", "log"]
 TableLike = PackingTable | str | os.PathLike[str] | tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
 
 BOOTSTRAP = 500
@@ -65,8 +64,12 @@ class Fit:
     source: str
 
     def predict(self, k: npt.ArrayLike, d: npt.ArrayLike) -> Floats:
-        """epsilon that the fitted law gives; k and d broadcast. Raises DomainError where the law is not defined."""
-        return np.asarray(form(self.law).epsilon(k, d, **self.params), dtype=np.float64)
+        """epsilon that the fitted law gives; k and d broadcast. Raises DomainError where k <= 1 or d < 1."""
+        return np.asarray(named(self.law).epsilon(np.asarray(k), np.asarray(d), **self.params))
+
+    def at(self, table: PackingTable) -> Floats:
+        """epsilon that the fitted law gives every cell of a table, as in the fit: 0 where it is about k > d alone."""
+        return predict(named(self.law), table, self.params)
 
     def to_dict(self) -> dict[str, Any]:
         """Every number, JSON-ready: null where one is not finite."""
@@ -74,8 +77,8 @@ class Fit:
         record["ci"] = {name: list(interval) for name, interval in self.ci.items()}
         record["by_d"] = [{name: finite(value) for name, value in row.items()} for row in self.by_d]
         record |= {name: finite(record[name]) for name in ("r2", "nrmse", "mape", "aic")}
-        law = form(self.law)
-        record["published"] = {"params": dict(law.published), "valid": law.valid}
+        law = named(self.law)
+        record["published"] = {"params": dict(law.reference), "valid": law.valid}
         record["nrmse_normaliser"] = metrics.NRMSE_NORMALISER
         record["repcap_version"] = __version__
         return record
@@ -98,65 +101,6 @@ def as_table(data: TableLike) -> PackingTable:
     return load_table(data)
 
 
-def cells_for(table: PackingTable, law: Form, on: Scale, include_degenerate: bool) -> PackingTable:
-    """The cells that the fit uses.
-
-    Raises
-    ------
-    InputError
-        too few cells for the law's parameters, or, on the logarithm, a cell whose epsilon (observed or predicted) is 0.
-    """
-    if on not in ("epsilon", "log"):
-        raise InputError(f"cannot fit on {on!r}: use epsilon or log")
-    cells = table if include_degenerate else table.take(~table.degenerate)
-    usable = cells if not law.above_d else cells.take(~cells.degenerate)
-    # One more than the parameters, or the residuals are 0 by construction.
-    if len(usable) <= len(law.names):
-        left = f" ({len(table) - len(cells)} with k <= d left out)" if len(cells) < len(table) else ""
-        raise InputError(
-            f"{table.source}: {len(usable)} cells with k > d{left} are too few for the {len(law.names)} parameters of "
-            f"{law.name}; give at least {len(law.names) + 1}"
-        )
-    if on == "log" and law.above_d and len(usable) < len(cells):
-        raise InputError(f"{law.name} gives 0 where k <= d, which has no logarithm: fit on epsilon, or leave them out")
-    if on == "log" and not (cells.epsilon > 0.0).all():
-        raise InputError(f"{table.source}: a cell with epsilon = 0 has no logarithm: fit on epsilon, or leave it out")
-    return cells
-
-
-def solve(law: Form, cells: PackingTable, on: Scale, start: dict[str, float] | None = None) -> dict[str, float]:
-    """Parameters of least squares on epsilon or on ln epsilon.
-
-    One-parameter laws have a closed form. The others are minimised from the published parameters (or `start`) by a
-    trust-region method in the logarithms of the parameters, with tolerances at the rounding level.
-    Cost O(cells) a step, some tens of steps.
-    """
-    if law.scale_only:
-        shape = law.predict(cells, {"C": 1.0})
-        if on == "epsilon":
-            return {"C": float((shape @ cells.epsilon) / (shape @ shape)) ** 2}
-        return {"C": float(np.exp(2.0 * np.mean(np.log(cells.epsilon) - np.log(shape))))}
-    return _minimise(law, cells, on, start or law.published)
-
-
-def _minimise(law: Form, cells: PackingTable, on: Scale, start: dict[str, float]) -> dict[str, float]:
-    from scipy.optimize import least_squares
-
-    target = cells.epsilon if on == "epsilon" else np.log(cells.epsilon)
-
-    def params(free: Floats) -> dict[str, float]:
-        return dict(zip(law.names, np.exp(free).tolist(), strict=True))
-
-    def residuals(free: Floats) -> Floats:
-        predicted = law.predict(cells, params(free))
-        return (predicted if on == "epsilon" else np.log(predicted)) - target
-
-    low, high = law.lower(cells), law.upper()
-    first = np.clip(np.log([start[name] for name in law.names]), low + 1e-6, high - 1e-6)
-    found = least_squares(residuals, first, bounds=(low, high), jac="3-point", xtol=1e-14, ftol=1e-14, gtol=1e-14)
-    return params(found.x)
-
-
 def _residuals_by_d(cells: PackingTable, predicted: Floats) -> tuple[dict[str, float], ...]:
     rows = []
     for d in np.unique(cells.d):
@@ -172,7 +116,7 @@ def _residuals_by_d(cells: PackingTable, predicted: Floats) -> tuple[dict[str, f
 
 
 def _bootstrap(
-    law: Form,
+    law: Law,
     cells: PackingTable,
     on: Scale,
     best: dict[str, float],
@@ -186,9 +130,9 @@ def _bootstrap(
     A cell here is a size (k, d) with all its random starts, unless there are too few sizes for that.
     """
     rng = np.random.default_rng(seed)
-    found = np.empty((draws, len(law.names)))
+    found = np.empty((draws, len(law.params)))
     usable = cells if not law.above_d else cells.take(~cells.degenerate)
-    by_size = len(usable.sizes()) > len(law.names)
+    by_size = len(usable.sizes()) > len(law.params)
     groups = cells.sizes() if by_size else [np.array([row]) for row in range(len(cells))]
     for draw in range(draws):
         while True:
@@ -196,14 +140,14 @@ def _bootstrap(
             rows = np.concatenate([groups[i] for i in drawn])
             sample = cells.take(rows)
             kept = np.repeat(drawn, [groups[i].size for i in drawn])
-            if np.unique(kept if not law.above_d else kept[~sample.degenerate]).size > len(law.names):
+            if np.unique(kept if not law.above_d else kept[~sample.degenerate]).size > len(law.params):
                 break
         found[draw] = list(solve(law, sample, on, best).values())
         if on_progress is not None:
             on_progress(draw + 1, draws)
     tail = (1.0 - confidence) / 2.0
     low, high = np.quantile(found, [tail, 1.0 - tail], axis=0)
-    return {name: (float(low[i]), float(high[i])) for i, name in enumerate(law.names)}
+    return {name: (float(low[i]), float(high[i])) for i, name in enumerate(law.params)}
 
 
 def fit(
@@ -217,34 +161,14 @@ def fit(
     seed: int = 0,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Fit:
-    """Fit one law to a table of packings.
-
-    Parameters
-    ----------
-    table
-        a `PackingTable`, a path (CSV or result store), `optimized` or `random` for the shipped ones, or a tuple of
-        arrays (k, d, epsilon) of shape (cells,).
-    law
-        `jl`, `ratio`, `full` or `welch-power`.
-    on
-        least squares on `epsilon` (as published; large epsilon, small d, weigh most) or on `log` epsilon (every cell's
-        relative error weighs the same).
-    include_degenerate
-        use the cells with k <= d too; `ratio`, `full` and `welch-power` predict 0 there, as published.
-    bootstrap
-        draws of the bootstrap over cells; 0 for no intervals. Cells of one optimiser are no independent sample:
-        the interval says how much the fit hangs on single cells, not how wrong the law is.
-    confidence, seed
-        of the bootstrap.
+    """Fit one law to a table of packings; `repcap.fit` says what the options mean, and reads result stores too.
 
     Raises
     ------
     InputError
         unknown law, too few cells, or an epsilon of 0 on the log scale.
-
-    Time: milliseconds (a closed form, or tens of steps of O(cells)), and as much again for each draw. Memory O(cells).
     """
-    chosen, data = form(law), as_table(table)
+    chosen, data = named(law), as_table(table)
     cells = cells_for(data, chosen, on, include_degenerate)
     if bootstrap < 0 or not 0.0 < confidence < 1.0:
         raise InputError(f"bootstrap = {bootstrap} must be 0 or more and confidence = {confidence} between 0 and 1")
@@ -256,7 +180,7 @@ def fit(
         on=on,
         params=params,
         ci=intervals,
-        **_errors(cells, chosen.predict(cells, params), on, len(params)),
+        **_errors(cells, predict(chosen, cells, params), on, len(params)),
         n=len(cells),
         excluded=len(data) - len(cells),
         degenerate_included=int(cells.degenerate.sum()),
@@ -283,7 +207,7 @@ def _errors(cells: PackingTable, predicted: Floats, on: Scale, parameters: int) 
     }
 
 
-def fit_all(table: TableLike, laws: Sequence[str] = tuple(FORMS), **options: Any) -> tuple[Fit, ...]:
-    """`fit` for several laws on the same table with the same options."""
+def fit_all(table: TableLike, laws: Sequence[str] = (), **options: Any) -> tuple[Fit, ...]:
+    """`fit` for several laws, all where none is named, on the same table with the same options."""
     data = as_table(table)
-    return tuple(fit(data, law, **options) for law in laws)
+    return tuple(fit(data, law, **options) for law in laws or LAWS)

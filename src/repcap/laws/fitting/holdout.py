@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from repcap.errors import InputError
+from repcap.laws import LAWS, named
 from repcap.laws.fitting import metrics
 from repcap.laws.fitting.data import Floats, PackingTable
-from repcap.laws.fitting.fit import Scale, TableLike, as_table, cells_for, solve
-from repcap.laws.forms import FORMS, form
+from repcap.laws.fitting.fit import TableLike, as_table
+from repcap.laws.fitting.least_squares import Scale, cells_for, predict, solve
 
 By = Literal["cells", "d"]
 FOLDS = 10
@@ -110,13 +111,13 @@ def held_out(
 
     `folds` counts for `by="cells"`: 10 by default, or as many as there are cells.
     """
-    chosen = form(law)
+    chosen = named(law)
     cells = cells_for(as_table(table), chosen, on, include_degenerate)
     predicted: Floats = np.full(len(cells), np.nan)
     count = 0
     for out in folds_of(cells, by, folds or min(FOLDS, len(_parts(cells))), seed):
         training = cells_for(cells.take(~out), chosen, on, include_degenerate)
-        predicted[out] = chosen.predict(cells.take(out), solve(chosen, training, on))
+        predicted[out] = predict(chosen, cells.take(out), solve(chosen, training, on))
         count += 1
     positive = bool((predicted > 0.0).all() and (cells.epsilon > 0.0).all())
     logs = metrics.rmse(np.log(cells.epsilon), np.log(predicted)) if positive else math.nan
@@ -125,9 +126,9 @@ def held_out(
     return HeldOut(law, by, count, len(cells), found.rmse, found.mape, logs, score)
 
 
-def compare(table: TableLike, laws: Sequence[str] = tuple(FORMS), **options: Any) -> Comparison:
-    """`held_out` for several laws on the same folds, ranked by their error there (least first)."""
+def compare(table: TableLike, laws: Sequence[str] = (), **options: Any) -> Comparison:
+    """`held_out` for several laws, all where none is named, on the same folds, ranked by their error (least first)."""
     data = as_table(table)
-    found = [held_out(data, law, **options) for law in laws]
+    found = [held_out(data, law, **options) for law in laws or LAWS]
     ranking = tuple(sorted(found, key=lambda held: held.score))
     return Comparison(ranking, options.get("on", "epsilon"), options.get("seed", 0))

@@ -1,8 +1,24 @@
-"""A bracketing root finder for the scalar inverses (scipy.optimize would double the time that a command takes)."""
+"""Root finders for the inverses, one number or whole arrays (scipy.optimize would double the time a command takes)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+def bisect(
+    short: Callable[[Floats], npt.NDArray[np.bool_]], low: Floats, high: Floats, steps: int = 60
+) -> tuple[Floats, Floats]:
+    """Halve the brackets [low, high], elementwise, `steps` times; `short(x)`: where the root lies above x."""
+    for _ in range(steps):
+        middle = 0.5 * (low + high)
+        below = short(middle)
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return low, high
 
 
 def root(f: Callable[[float], float], low: float, high: float) -> float:

@@ -16,6 +16,7 @@ from rich.text import Text
 from repcap.console import values
 from repcap.console.common import JsonOption, new_table, note, print_json, stdout, warn
 from repcap.errors import InputError
+from repcap.laws import curves
 from repcap.numerics import CLASS_LOW, format_power
 
 if TYPE_CHECKING:
@@ -24,19 +25,6 @@ if TYPE_CHECKING:
     from repcap.bracket.capacity import Capacity
 
 MOST_POINTS = 10_000
-
-LAW_LABELS = {
-    "jl_proven": "law jl, C = 8",
-    "jl_random": "law jl, C = 3.029",
-    "ratio": "law ratio",
-    "full": "law full",
-}
-LAW_NOTES = {
-    "jl_proven": "Johnson-Lindenstrauss, as quoted",
-    "jl_random": "fitted to random vectors",
-    "ratio": "fitted to optimised packings",
-    "full": "fitted to optimised packings",
-}
 
 
 def command(
@@ -186,18 +174,19 @@ def _table_of_one(result: Capacity) -> Table:
     columns = {"k": (">k", ">log10 k"), "epsilon": (">epsilon", ">x null"), "d": (">d",)}[solved]
     left = result.budget.left if result.budget is not None else {}
     table = new_table(None, "", *columns, *((">for features",) if left else ()), "from")
-    laws = [name for name in LAW_LABELS if name in result.laws]
+    laws = {curve.key: curve for _, curve in curves()}
     for name in (*_ORDER[solved], *reversed(laws)):
+        law = laws.get(name)
         entry = result.laws.get(name) or result.bracket[name]
-        source = LAW_NOTES.get(name) or _NOTES.get(name) or str(entry.get("name") or "")
+        source = law.note if law else _NOTES.get(name) or str(entry.get("name") or "")
         if name == "construction" and solved == "k":
             source += f", coherence {entry['coherence']:.4g}"
-        if name == "full" and solved == "k" and result.epsilon is not None and result.epsilon >= CLASS_LOW:
+        if law and law.published and solved == "k" and result.epsilon is not None and result.epsilon >= CLASS_LOW:
             source = "indeterminate, says the paper"
         cells = _cells(entry[_KEYS[solved]], solved, null)
         if left:
             cells.append(format_power(left[name]))
-        table.add_row(LAW_LABELS.get(name) or _LABELS[name], *cells, Text(source))
+        table.add_row(law.label if law else _LABELS[name], *cells, Text(source))
     return table
 
 
@@ -210,30 +199,28 @@ def _cells(value: float | None, solved: str, null: float | None) -> list[str]:
 
 
 _SHORT = {
-    "jl_proven": ">jl 8",
-    "jl_random": ">jl 3.03",
-    "ratio": ">ratio",
-    "full": ">full",
     "gilbert_varshamov": ">coding",
     "construction": ">explicit",
     "lower": ">lower",
     "upper": ">upper",
 }
 _MEANING = {
-    "k": "log10 k. explicit, coding: that many lines exist. upper: no more are possible. jl, ratio, full: fitted laws.",
-    "epsilon": "epsilon. explicit, coding: some set is as good. lower: none is better. jl, ratio, full: fitted laws.",
-    "d": "dimensions. explicit, coding: that many are enough. lower: fewer are too few. jl, ratio, full: fitted laws.",
+    "k": "log10 k. explicit, coding: that many lines exist. upper: no more are possible. {laws}: fitted laws.",
+    "epsilon": "epsilon. explicit, coding: some set is as good. lower: none is better. {laws}: fitted laws.",
+    "d": "dimensions. explicit, coding: that many are enough. lower: fewer are too few. {laws}: fitted laws.",
 }
 
 
 def _print_many(results: Sequence[Capacity]) -> None:
     solved = results[0].solved_for
-    ends = [*LAW_LABELS, "gilbert_varshamov", "construction", "upper" if solved == "k" else "lower"]
+    laws = {curve.key: curve for _, curve in curves()}
+    short = {**_SHORT, **{key: f">{curve.short}" for key, curve in laws.items()}}
+    ends = [*laws, "gilbert_varshamov", "construction", "upper" if solved == "k" else "lower"]
     budget = any(result.budget is not None for result in results)
     first = {"k": ("d", "epsilon"), "epsilon": ("d", "k"), "d": ("k", "epsilon")}[solved]
     extra = (">V",) if budget else ()
     table = new_table(
-        None, *(f">{'eps' if name == 'epsilon' else name}" for name in first), *extra, *(_SHORT[name] for name in ends)
+        None, *(f">{'eps' if name == 'epsilon' else name}" for name in first), *extra, *(short[name] for name in ends)
     )
     form = {"k": "{:.2f}", "epsilon": "{:.4f}", "d": "{:.0f}"}[solved]
     for result in results:
@@ -246,7 +233,8 @@ def _print_many(results: Sequence[Capacity]) -> None:
     console = stdout()
     console.print(table)
     console.print()
-    console.print(_MEANING[solved], markup=False, soft_wrap=False)
+    names = ", ".join(dict.fromkeys(law.name for law, _ in curves()))
+    console.print(_MEANING[solved].format(laws=names), markup=False, soft_wrap=False)
     warned = sum(bool(result.warnings) for result in results)
     if warned:
         warn(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from repcap.console import style
 from repcap.constructions.best import best_construction
 from repcap.domain import Array, check_eps, scalar_d
 from repcap.errors import DomainError, InputError
-from repcap.laws import full, jl, ratio
+from repcap.laws import curves as laws
+from repcap.laws import law_log_k
 from repcap.laws.limits.bounds import upper_bound
 from repcap.laws.limits.existence import gilbert_varshamov
 from repcap.numerics import LN10
@@ -22,6 +24,8 @@ from repcap.numerics import LN10
 MOST_PANELS = 9
 POINTS = 240
 """Values of epsilon along a curve."""
+_LINES = ((style.VERMILION, "-"), (style.ORANGE, "--"), (style.BLUE, "-."), (style.SKY, (0, (1, 1))))
+"""Colour and dashes of the laws, the last law first."""
 
 
 def default_range(d: int) -> tuple[float, float]:
@@ -31,13 +35,10 @@ def default_range(d: int) -> tuple[float, float]:
 
 
 def curves(d: int, eps: Array) -> dict[str, Array]:
-    """log10 k at every eps (ascending), each shape (len(eps),): jl_proven, jl_random, ratio, full, construction,
+    """log10 k at every eps (ascending), each shape (len(eps),): every curve of the laws, construction,
     gilbert_varshamov, lower (the better of the last two) and upper."""
     found = {
-        "jl_proven": np.asarray(jl.log_k(d, eps)) / LN10,
-        "jl_random": np.asarray(jl.log_k(d, eps, C=jl.C_RANDOM)) / LN10,
-        "ratio": np.asarray(ratio.log_k(d, eps)) / LN10,
-        "full": np.asarray(full.log_k(d, eps)) / LN10,
+        **{key: np.asarray(value) / LN10 for key, value in law_log_k(d, eps).items()},
         "construction": np.array([best_construction(d, float(e)).log10_k for e in eps]),
         "gilbert_varshamov": np.asarray(gilbert_varshamov(d, eps)),
         "upper": np.array([upper_bound(d, float(e)).log10_k for e in eps]),
@@ -92,10 +93,8 @@ def _draw(panel: Any, d: int, eps: tuple[float, float]) -> None:
     panel.plot(grid, found["upper"], color=style.GREY, linewidth=1.0, label="proven upper bound")
     panel.step(grid, found["construction"], where="post", color=style.GREEN, label="explicit sets")
     panel.plot(grid, found["gilbert_varshamov"], color=style.GREEN, linestyle=":", label="random coding exists")
-    panel.plot(grid, found["full"], color=style.VERMILION, label="law full")
-    panel.plot(grid, found["ratio"], color=style.ORANGE, linestyle="--", label="law ratio")
-    panel.plot(grid, found["jl_random"], color=style.BLUE, linestyle="-.", label="law jl, C = 3.029")
-    panel.plot(grid, found["jl_proven"], color=style.SKY, linestyle=(0, (1, 1)), label="law jl, C = 8")
+    for (_, curve), (colour, dash) in zip(reversed(list(laws())), cycle(_LINES), strict=False):
+        panel.plot(grid, found[curve.key], color=colour, linestyle=dash, label=curve.label)
     null = 2.0 / math.sqrt(d)
     if eps[0] <= null <= eps[1]:
         panel.axvline(null, color="black", linewidth=0.6, alpha=0.5)

@@ -10,6 +10,7 @@ import typer
 from repcap.console import common
 from repcap.console.common import JsonOption
 from repcap.console.values import numbers, real
+from repcap.laws import published
 
 if TYPE_CHECKING:
     from repcap.verbs.design.study import Design, DesignRow
@@ -62,9 +63,9 @@ def _show(found: Design) -> None:
     console.print(prose(found.reading))
     table = common.new_table(f"\nd_model, rounded up to a multiple of {found.multiple}")
     shares = found.vocab is not None
-    columns = [">epsilon", ">ratio", ">full", ">enough", ">needed"]
+    columns = [">epsilon", *(f">{width.name}" for width in found.rows[0].widths)]
     if shares:
-        columns.append(">embedding at full")
+        columns.append(f">embedding at {published().key}")
     for column in columns:
         table.add_column(column.removeprefix(">"), justify="right")
     for row in found.rows:
@@ -86,7 +87,7 @@ def _cells(row: DesignRow, shares: bool) -> list[str]:
     cells = [f"{row.epsilon:g}"]
     cells += ["none" if w.rounded is None else str(w.rounded) for w in row.widths]
     if shares:
-        full = row.width("full")
+        full = row.width(published().key)
         weight = "" if full.embedding_params is None else f"{full.embedding_params:.3g}"
         cells.append(weight if full.share is None else f"{weight}, {full.share:.1%}")
     return cells

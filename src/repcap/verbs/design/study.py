@@ -13,6 +13,7 @@ from repcap._version import __version__
 from repcap.bracket.capacity import Capacity, capacity
 from repcap.domain import check_eps
 from repcap.errors import DomainError
+from repcap.laws import fitted, published
 from repcap.laws.fitting.ranges import outside
 from repcap.numerics import format_power
 
@@ -55,7 +56,7 @@ class DesignRow:
     warnings: tuple[str, ...]
 
     def width(self, name: str) -> Width:
-        """The answer of `ratio`, `full`, `enough` or `needed`."""
+        """The answer of a fitted law (`ratio`, `full`), `enough` or `needed`."""
         return next(width for width in self.widths if width.name == name)
 
     def beyond(self, law: str, side: str) -> bool:
@@ -68,7 +69,7 @@ class DesignRow:
     @property
     def extrapolates(self) -> bool:
         """Whether a law's answer lies outside the data that it was fitted to."""
-        asked = (self.width(law).d for law in ("ratio", "full"))
+        asked = (self.width(law).d for law in _laws())
         return any(outside(d, math.log(self.k)) is not None for d in asked if d is not None)
 
 
@@ -104,12 +105,13 @@ class Design:
         first, last = self.rows[0], self.rows[-1]
         what = f"{format_power(math.log10(first.k))} directions ({format_power(math.log10(self.features))} features"
         what += f" and {self._vocabulary})" if self.vocab else ")"
-        law = _ends(first.width("full").rounded, last.width("full").rounded)
+        name = published().key
+        law = _ends(first.width(name).rounded, last.width(name).rounded)
         # Proven is the number itself, not what it is rounded up to.
         least = _ends(
             *(None if end is None else math.ceil(end) for end in (w.width("needed").d for w in (first, last)))
         )
-        asked = f"`full` asks for d_model {law}" if law else "`full` has no answer"
+        asked = f"`{name}` asks for d_model {law}" if law else f"`{name}` has no answer"
         limit = f"no set exists in fewer than {least} dimensions" if least else "what is needed at least is not known"
         return f"For {what} at epsilon {_span(first.epsilon, last.epsilon)}: {asked}; {limit}."
 
@@ -122,7 +124,7 @@ class Design:
             ("needed", "too few dimensions"),
         ):
             at: dict[str, list[str]] = {}
-            for law in ("ratio", "full"):
+            for law in _laws():
                 beyond = [row.epsilon for row in self.rows if row.beyond(law, side)]
                 if beyond:
                     at.setdefault(_span(min(beyond), max(beyond)), []).append(law)
@@ -141,6 +143,10 @@ class Design:
     def to_dict(self) -> dict[str, Any]:
         own = {"reading": self.reading, "remarks": list(self.remarks), "repcap_version": __version__}
         return {**dataclasses.asdict(self), **own}
+
+
+def _laws() -> list[str]:
+    return [curve.key for curve in fitted()]
 
 
 def _asks(laws: Sequence[str]) -> str:
@@ -183,7 +189,7 @@ def design(
     features, params = float(features), None if params is None else float(params)
     rows = tuple(_row(features, epsilon, vocab, tied, multiple, params) for epsilon in sorted(set(wanted)))
     models, origin = _models(store)
-    widths = [width.rounded for row in rows for width in row.widths if width.name == "full" and width.rounded]
+    widths = [width.rounded for row in rows for width in row.widths if width.name == published().key and width.rounded]
     peers = _peers(models, params, widths)
     return Design(features, vocab, tied, multiple, params, rows, peers, origin)
 
@@ -213,8 +219,7 @@ def _row(
     found: Capacity = capacity(eps=epsilon, k=features, vocab=vocab, tied=tied)
     proven = [found.bracket[name]["d"] for name in ("construction", "gilbert_varshamov")]
     answers = {
-        "ratio": found.laws["ratio"]["d"],
-        "full": found.laws["full"]["d"],
+        **{law: found.laws[law]["d"] for law in _laws()},
         "enough": min((d for d in proven if d is not None), default=None),
         "needed": found.bracket["lower"]["d"],
     }

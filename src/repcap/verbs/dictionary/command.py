@@ -68,6 +68,8 @@ def measure_against(
 
 
 def _rows(result: Dictionary) -> RenderableType:
+    from repcap.laws import fitted
+
     table = common.new_table("\nthe dictionary", "", ">", "")
     table.add_row("alive rows", str(result.alive), f"of {result.measured.info.count}")
     dead = f"{result.zero} zero, {result.non_finite} not finite, {result.tiny} tiny"
@@ -75,7 +77,7 @@ def _rows(result: Dictionary) -> RenderableType:
     table.add_row("coherence", f"{result.coherence:.6f}", f"rows {result.pair[0]} and {result.pair[1]}")
     table.add_row("  least possible", f"{result.coherence_bound:.6f}", f"for {result.alive} lines, proven")
     table.add_row("  of random lines", f"{result.coherence_random:.6f}", "median")
-    for name in ("ratio", "full"):
+    for name in (curve.key for curve in fitted()):
         table.add_row(f"epsilon of law {name}", f"{result.law_epsilon[name]:.6f}", f"at which {result.alive} fit")
     for key, share in (result.filled or {}).items():
         what = {"construction": "best explicit set", "law": "published law", "upper": "proven upper bound"}[key]

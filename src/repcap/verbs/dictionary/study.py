@@ -215,7 +215,7 @@ def _result(
     against: Against | None,
     started: float,
 ) -> Dictionary:
-    from repcap.bracket.interval import law_epsilon
+    from repcap.laws import law_epsilon
     from repcap.laws.limits.bounds import coherence_lower_bound
     from repcap.laws.limits.existence import random_coherence
 

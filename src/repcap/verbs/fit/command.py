@@ -20,6 +20,7 @@ from repcap.console.common import (
 )
 from repcap.console.printable import printable
 from repcap.errors import InputError
+from repcap.laws import LAWS
 
 if TYPE_CHECKING:
     from repcap.laws.fitting.data import PackingTable
@@ -34,7 +35,7 @@ DataArgument = Annotated[
     ),
 ]
 LawOption = Annotated[
-    str, typer.Option("--law", help="jl, ratio, full, welch-power, several with commas, or all.", metavar="LAW")
+    str, typer.Option("--law", help=f"{', '.join(LAWS)}, several with commas, or all.", metavar="LAW")
 ]
 OnOption = Annotated[str, typer.Option("--on", help="Least squares on epsilon (as published) or on log epsilon.")]
 DegenerateOption = Annotated[
@@ -76,8 +77,8 @@ def command(
         repcap fit cells.csv --law ratio,full --on log --plot fit.png
         repcap fit optimized --include-degenerate --holdout d --json
     """
-    from repcap.laws.fitting.fit import FORMS, as_table
     from repcap.laws.fitting.holdout import compare
+    from repcap.studies.packings import packings
 
     if holdout not in ("cells", "d", "none"):
         raise InputError(f"--holdout {holdout}: use cells, d or none")
@@ -85,8 +86,8 @@ def command(
         raise InputError(f"cannot fit on {on!r}: use --on epsilon or --on log")
     check_plot(None if plot is None else Path(plot))
     every = law == "all"
-    laws = tuple(FORMS) if every else tuple(dict.fromkeys(name.strip() for name in law.split(",")))
-    table = as_table(data)
+    laws = tuple(LAWS) if every else tuple(dict.fromkeys(name.strip() for name in law.split(",")))
+    table = packings(data)
     shared: dict[str, Any] = {"on": on, "include_degenerate": include_degenerate, "seed": seed}
     fits, left_out = _fit_each(table, laws, bootstrap, skip=every, shared=shared)
     if not fits:
@@ -114,7 +115,7 @@ def _fit_each(
     table: PackingTable, laws: tuple[str, ...], bootstrap: int, *, skip: bool, shared: dict[str, Any]
 ) -> tuple[list[Fit], list[tuple[str, InputError]]]:
     """The laws fitted; with `skip`, also those that the table cannot carry, and why."""
-    from repcap.laws.fitting.fit import fit
+    from repcap.verbs.fit.study import fit
 
     fits: list[Fit] = []
     left_out: list[tuple[str, InputError]] = []

@@ -242,11 +242,13 @@ def _describe(method: str, label: str, rows: torch.Tensor, found: Sequence[Reado
 
 
 def _bounds(d: int, coherence: float) -> dict[str, Any]:
+    from repcap.laws import fitted
+
+    keys = [curve.key for curve in fitted()]
     if not 0.0 < coherence < 1.0:
-        return {"construction": None, "ratio": None, "full": None, "upper": None}
+        return {"construction": None, **dict.fromkeys(keys), "upper": None}
     from repcap.bracket.interval import bracket
 
     found = bracket(d, coherence)
     proven, _ = found.proven
-    laws = found.laws
-    return {"construction": proven, "ratio": laws["ratio"], "full": laws["full"], "upper": found.upper.log10_k}
+    return {"construction": proven, **{key: found.laws[key] for key in keys}, "upper": found.upper.log10_k}

@@ -151,15 +151,16 @@ def _report(store: str, out: str, json: bool) -> None:
     from pathlib import Path
 
     from repcap.jobs.store import Store
-    from repcap.laws.fitting.fit import FORMS, load_table
+    from repcap.laws import LAWS
+    from repcap.laws.fitting.data import from_records
     from repcap.verbs.sweep.figure import draw_sweep
 
     with Store(store, "read") as opened:
         records = [item.record for item in opened.records("pack")]
     if not records:
         raise InputError(f"{store} holds no packings: run repcap sweep --store {store} first")
-    table = load_table(store)
-    fits = [found for law in FORMS if (found := _fitted(table, law)) is not None]
+    table = from_records(records, store)
+    fits = [found for law in LAWS if (found := _fitted(table, law)) is not None]
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)

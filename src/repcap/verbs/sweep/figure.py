@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from repcap.laws.fitting.fit import Fit
+    from repcap.laws.law import Law
 
 PANELS = 6
 CURVE_POINTS = 60
-_LAWS = {"jl": style.GREY, "ratio": style.ORANGE, "full": style.PINK, "welch-power": style.GREEN}
+_COLOURS = (style.GREY, style.ORANGE, style.PINK, style.GREEN, style.SKY)
+"""Of the laws, in their order."""
 
 
 def cells_of(records: Iterable[Mapping[str, Any]]) -> list[tuple[int, int, float]]:
@@ -77,8 +79,8 @@ def draw_sweep(
 
 
 def _panel(axes: Axes, cells: Sequence[tuple[int, int, float]], d: int, fits: Sequence[Fit]) -> None:
+    from repcap.laws import LAWS, curves, named
     from repcap.laws.fitting.data import optimized_packing
-    from repcap.laws.forms import form
 
     here = sorted((k, value) for k, width, value in cells if width == d)
     ks = np.array([k for k, _ in here], dtype=float)
@@ -87,13 +89,13 @@ def _panel(axes: Axes, cells: Sequence[tuple[int, int, float]], d: int, fits: Se
     top = max(ks.max(), published.k[same].max() if same.any() else 0.0)
     curve = np.unique(np.geomspace(max(ks.min(), d + 1.0), top, CURVE_POINTS).round())
     _bounds(axes, curve, d)
-    for name in ("ratio", "full"):
-        law = form(name)
-        eps = _law(law, curve, d, dict(law.published))
-        axes.plot(curve / d, eps, color=_LAWS[name], linestyle=":", label=f"{name}, published constants")
+    colours = dict(zip(LAWS, _COLOURS, strict=False))
+    for law in (law for law, shown in curves() if shown.fitted):
+        eps = _law(law, curve, d, law.reference)
+        axes.plot(curve / d, eps, color=colours[law.name], linestyle=":", label=f"{law.name}, published constants")
     for fit in fits:
-        eps = _law(form(fit.law), curve, d, fit.params)
-        axes.plot(curve / d, eps, color=_LAWS.get(fit.law, style.BLUE), label=f"{fit.law}, fitted here")
+        eps = _law(named(fit.law), curve, d, fit.params)
+        axes.plot(curve / d, eps, color=colours.get(fit.law, style.BLUE), label=f"{fit.law}, fitted here")
     if same.any():
         axes.plot(
             published.k[same] / d, published.epsilon[same], "x", color=style.VERMILION, label="published packings"
@@ -116,10 +118,11 @@ def _ticks(low: float, high: float) -> list[float]:
     return ticks if len(ticks) > 1 else [round(low, 3), round(high, 3)]
 
 
-def _law(law: Any, curve: Any, d: int, params: Mapping[str, float]) -> Any:
+def _law(law: Law, curve: Any, d: int, params: Mapping[str, float]) -> Any:
     from repcap.laws.fitting.data import PackingTable
+    from repcap.laws.fitting.least_squares import predict
 
-    return law.predict(PackingTable(curve, np.full(curve.size, float(d)), np.zeros(curve.size)), dict(params))
+    return predict(law, PackingTable(curve, np.full(curve.size, float(d)), np.zeros(curve.size)), params)
 
 
 def _bounds(axes: Axes, curve: Any, d: int) -> None:
