@@ -91,11 +91,13 @@ class Matrix(ABC):
 
     def take(self, indices: Sequence[int]) -> torch.Tensor:
         """The rows with these indices, in their order, shape (len(indices), d)."""
-        import torch
-
-        if not len(indices):
-            return torch.empty((0, self.dim))
-        return torch.cat([self.read(int(i), int(i) + 1) for i in indices])
+        out: torch.Tensor | None = None
+        for place, index in enumerate(indices):
+            row = self.read(int(index), int(index) + 1)
+            if out is None:
+                out = row.new_empty((len(indices), self.dim))
+            out[place] = row[0]
+        return self.read(0, 1)[:0] if out is None else out
 
     def blocks(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, torch.Tensor]]:
         """Yield (first row, block) over start..stop-1 without a gap; the last block may be shorter."""
@@ -134,8 +136,6 @@ class TensorMatrix(Matrix):
         return block.to("cpu")
 
     def take(self, indices: Sequence[int]) -> torch.Tensor:
-        import torch
-
-        chosen = self._tensor[torch.as_tensor(list(indices), dtype=torch.long, device=self._tensor.device)]
+        chosen = self._tensor[[int(index) for index in indices]]
         self.bytes_read += chosen.numel() * chosen.element_size()
         return chosen.to("cpu")

@@ -233,4 +233,4 @@ def test_a_directory_with_the_name_of_a_file(verb, repcap, folder) -> None:
     (folder / "model.safetensors").mkdir()
     outcome = repcap(verb, "model.safetensors")
     assert (outcome.code, outcome.out) == (2, "")
-    assert "model.safetensors holds no checkpoint" in outcome.err
+    assert "model.safetensors holds no weights that repcap reads" in outcome.err

@@ -86,6 +86,10 @@ class Checkpoint(ABC):
             if it is complex or boolean.
         """
 
+    def note(self, warning: str) -> None:
+        """Add a warning about the files."""
+        self.warnings = (*self.warnings, warning)
+
     def declared(self) -> tuple[str | None, str | None]:
         """(embedding, unembedding) where the source itself says which tensors they are; (None, None) else."""
         return None, None

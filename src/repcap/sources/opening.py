@@ -1,19 +1,19 @@
 """`open_source` and `inspect_source`: from a string or an object to a Matrix, or to what could be measured.
 
-Remote specs go to `repcap.sources.remote.hub.open_remote(spec, *, allow_full_download, rows, on_progress)`,
-which is imported only then.
+What reads from the network is imported only when a source is there: see the door of `repcap.sources.remote`.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 from repcap.errors import InputError, SourceError
 from repcap.matrix import Matrix, ProgressFn
+from repcap.sources import formats, remote
 from repcap.sources.checkpoint import Checkpoint
+from repcap.sources.local_files import open_path
 from repcap.sources.package import package_path
 from repcap.sources.roles.inspection import Inspection, inspect_checkpoint
 from repcap.sources.roles.select import choose
@@ -75,7 +75,7 @@ def inspect_source(source: Any, *, allow_truncated: bool = False, allow_full_dow
     return inspect_checkpoint(checkpoint, tensor)
 
 
-def open_checkpoint(source: Any, *, allow_truncated: bool = False, **remote: Any) -> Checkpoint:
+def open_checkpoint(source: Any, *, allow_truncated: bool = False, **options: Any) -> Checkpoint:
     """The whole checkpoint behind a source.
 
     Raises
@@ -83,7 +83,7 @@ def open_checkpoint(source: Any, *, allow_truncated: bool = False, **remote: Any
     InputError
         if the source names one tensor.
     """
-    checkpoint, tensor = _checkpoint(source, allow_truncated, remote)
+    checkpoint, tensor = _checkpoint(source, allow_truncated, options)
     if tensor is not None:
         raise InputError(f"{source}: a whole model is needed here, not one tensor: leave out ::{tensor}")
     return checkpoint
@@ -110,7 +110,7 @@ def pin_source(
     return _checkpoint(source, allow_truncated, options)[0]
 
 
-def _checkpoint(source: Any, allow_truncated: bool, remote: dict[str, Any]) -> tuple[Checkpoint, str | None]:
+def _checkpoint(source: Any, allow_truncated: bool, options: dict[str, Any]) -> tuple[Checkpoint, str | None]:
     """(checkpoint, tensor named after `::`)."""
     if isinstance(source, Checkpoint):
         return source, None
@@ -118,17 +118,13 @@ def _checkpoint(source: Any, allow_truncated: bool, remote: dict[str, Any]) -> t
         return _in_memory(source), None
     spec = parse_spec(source)
     if spec.scheme in ("hub", "url"):
-        from repcap.sources.remote.hub import open_remote
-
-        return open_remote(spec, allow_truncated=allow_truncated, **remote), spec.tensor
+        return remote.open_remote(spec, allow_truncated=allow_truncated, **options), spec.tensor
     path = package_path(spec.location, spec.text) if spec.scheme == "package" else Path(spec.location)
     return open_local(spec, path, allow_truncated), spec.tensor
 
 
 def open_local(spec: Spec, path: Path, allow_truncated: bool) -> Checkpoint:
     """The checkpoint in a local file or directory, by its name."""
-    from repcap.sources.directory import open_path
-
     try:
         return open_path(spec.text if spec.tensor is None else spec.text.rpartition("::")[0], path, allow_truncated)
     except OSError as error:
@@ -136,24 +132,10 @@ def open_local(spec: Spec, path: Path, allow_truncated: bool) -> Checkpoint:
 
 
 def _in_memory(source: Any) -> Checkpoint:
-    """The checkpoint that a Python object is. torch is imported already where the object is torch's."""
-    import numpy as np
-
-    if isinstance(source, np.ma.MaskedArray) and np.ma.is_masked(source):
-        raise InputError("the array has masked values, which are no numbers: give .filled(0) or leave their rows out")
-    if isinstance(source, np.ndarray):
-        from repcap.sources.formats.arrays import ArrayCheckpoint
-
-        return ArrayCheckpoint(source)
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(source, torch.Tensor):
-        from repcap.sources.formats.memory import TensorsCheckpoint
-
-        return TensorsCheckpoint("tensor", {"tensor": source})
-    if torch is not None and isinstance(source, torch.nn.Module):
-        from repcap.sources.formats.module import ModuleCheckpoint
-
-        return ModuleCheckpoint(source)
-    raise InputError(
-        f"cannot measure a {type(source).__name__}: give a path, a spec, a torch tensor or module, or a numpy array"
-    )
+    """The checkpoint that a Python object is."""
+    found: Checkpoint | None = formats.open_object(source)
+    if found is None:
+        raise InputError(
+            f"cannot measure a {type(source).__name__}: give a path, a spec, a torch tensor or module, or a numpy array"
+        )
+    return found

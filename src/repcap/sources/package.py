@@ -6,8 +6,7 @@ import importlib.util
 from pathlib import Path
 
 from repcap.errors import SourceError, UnsafeFileError
-
-WEIGHTS = {".gguf", ".safetensors", ".bin", ".pt", ".pth", ".npy", ".npz"}
+from repcap.sources.formats import format_of
 
 
 def package_path(location: str, text: str) -> Path:
@@ -46,6 +45,6 @@ def package_path(location: str, text: str) -> Path:
         if path.exists():
             return folder / inside
     found = [item for folder in folders if folder.is_dir() for item in folder.iterdir()]
-    shipped = sorted(item.name for item in found if item.suffix in WEIGHTS)
+    shipped = sorted(item.name for item in found if format_of(item.name))
     hint = f"it ships {', '.join(shipped[:5])}" if shipped else "it ships no weight files at its top"
     raise SourceError(f"{text}: package {module!r} has no file {inside!r}; {hint}")

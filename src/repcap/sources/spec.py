@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from repcap.errors import SourceError
+from repcap.sources.formats import suffixes
 
-SUFFIXES = (".safetensors", ".gguf", ".bin", ".pt", ".pth", ".ckpt", ".npy", ".npz", ".json")
 REPO = re.compile(r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$")
 
 Scheme = Literal["path", "package", "hub", "url"]
@@ -60,9 +60,14 @@ def parse_spec(text: str | os.PathLike[str]) -> Spec:
     if _exists(body):
         return Spec(given, "path", body, tensor=tensor)
     repo, _, revision = body.partition("@")
-    if REPO.match(repo) and not repo.lower().endswith(SUFFIXES) and not isinstance(text, Path):
+    if REPO.match(repo) and not is_file_name(repo) and not isinstance(text, Path):
         return Spec(given, "hub", repo, revision or None, tensor=tensor)
     raise SourceError(_missing(body))
+
+
+def is_file_name(text: str) -> bool:
+    """Whether a text ends as files do that are sources: it is no repository, then."""
+    return text.lower().endswith((*suffixes(), ".json"))
 
 
 def _exists(path: str) -> bool:
@@ -91,6 +96,6 @@ def _hub(given: str, rest: str, tensor: str | None) -> Spec:
 
 
 def _missing(body: str) -> str:
-    if re.fullmatch(r"[A-Za-z0-9][\w.-]*", body) and not body.lower().endswith(SUFFIXES):
+    if re.fullmatch(r"[A-Za-z0-9][\w.-]*", body) and not is_file_name(body):
         return f"{body}: no such file or directory; a Hub checkpoint is written org/name"
     return f"{body}: no such file or directory"

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from tokenizers import Tokenizer
+
 from repcap.errors import SourceError
 from repcap.sources.plain_json import parse_json
 
@@ -108,8 +110,6 @@ def load_tokenizer_json(path: Path) -> VocabTokens:
     SourceError
         if the `tokenizers` package cannot read it.
     """
-    from tokenizers import Tokenizer
-
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except BaseException as error:  # the package raises bare Exception, and where its Rust panics not even that

@@ -102,7 +102,7 @@ def test_gguf_in_parts(hub: HubServer, tmp_path: Path) -> None:
 def test_several_gguf_files_are_a_choice_for_the_user(hub: HubServer, tmp_path: Path) -> None:
     content, wanted = gguf(tmp_path)
     hub.add("org/gguf", {"m-Q4_0.gguf": content, "m-Q8_0.gguf": content})
-    with pytest.raises(SourceError, match=r"2 GGUF files \(m-Q4_0.gguf, m-Q8_0.gguf\): name one"):
+    with pytest.raises(SourceError, match=r"2 gguf files \(m-Q4_0.gguf, m-Q8_0.gguf\): name one"):
         open_source("org/gguf")
     assert np.array_equal(rows_of("hf://org/gguf/m-Q8_0.gguf").numpy(), wanted)
 

@@ -7,11 +7,16 @@ import math
 import os
 import shutil
 import tempfile
+import weakref
 import zipfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
+
+import numpy as np
+import torch
+from numpy.lib import format as npy
 
 from repcap.errors import SourceError, UnsafeFileError, VectorsError
 from repcap.matrix import Matrix, MatrixInfo, Tokens
@@ -19,10 +24,6 @@ from repcap.sources.beside import Folder
 from repcap.sources.checkpoint import Checkpoint, TensorEntry, as_rows
 from repcap.sources.formats.dtypes import check_readable, to_real
 from repcap.sources.formats.stored_rows import EncodedMatrix, FileRows, TransposedMatrix
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
 
 CHUNK = 4 << 20
 MAX_NPY_HEADER = 1 << 16
@@ -35,8 +36,6 @@ class NpyHeader:
     """Shape, dtype, order and data position of one `.npy` stream, checked."""
 
     def __init__(self, stream: IO[bytes], where: str) -> None:
-        from numpy.lib import format as npy
-
         try:
             version = npy.read_magic(stream)
             readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
@@ -80,9 +79,6 @@ def numpy_name(dtype: np.dtype[Any]) -> str:
 
 def decode_numpy(block: np.ndarray) -> torch.Tensor:
     """A numpy block of any readable dtype and byte order as a floating tensor of its own memory."""
-    import numpy as np
-    import torch
-
     if block.dtype.name == "bfloat16":  # ml_dtypes
         return torch.from_numpy(np.array(block).view(np.uint16)).view(torch.bfloat16)
     if block.dtype.name.startswith("float8"):
@@ -220,12 +216,15 @@ class NpzCheckpoint(Checkpoint):
             raise
 
 
+def open_files(spec: str, files: Sequence[Path], allow_truncated: bool) -> Checkpoint:
+    """One array, or an archive of them."""
+    return (NpyCheckpoint if files[0].suffix.lower() == ".npy" else NpzCheckpoint)(spec, files[0])
+
+
 class _Temporary(Matrix):
     """A matrix over a temporary file, which goes when the matrix is closed or forgotten."""
 
     def __init__(self, base: Matrix, path: Path) -> None:
-        import weakref
-
         self._base, self.info = base, base.info
         self._remove = weakref.finalize(self, _discard, base, path)
 
@@ -287,8 +286,6 @@ class ArrayMatrix(Matrix):
         return self._give(self._array[start:stop])
 
     def take(self, indices: Sequence[int]) -> torch.Tensor:
-        import numpy as np
-
         return self._give(self._array[np.asarray(indices, dtype=np.int64)])
 
     def columns(self, first: int, last: int) -> torch.Tensor:

@@ -6,21 +6,22 @@ vocabulary. The width in `params.json` tells the two apart: where it is missing,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from repcap.errors import SourceError
 from repcap.matrix import Matrix, MatrixInfo, Tokens
 from repcap.sources.beside import Folder
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
 from repcap.sources.formats.memory import dtype_name, tensor_matrix
-from repcap.sources.formats.torch_file import load_tensors
+from repcap.sources.formats.torch_file import TorchCheckpoint, load_tensors
 from repcap.sources.names import plain
 
-if TYPE_CHECKING:
-    import torch
-
+NUMBERED = re.compile(r"^consolidated\.[0-9]{1,9}\.pth$")
 JOINED = ("tok_embeddings", "output")
 
 
@@ -121,6 +122,18 @@ class ConsolidatedCheckpoint(Checkpoint):
         return JoinedMatrix(parts, axis, info)
 
 
+def open_files(spec: str, files: Sequence[Path], allow_truncated: bool) -> Checkpoint:
+    """One part as it is, or all of them joined."""
+    if len(files) > 1:
+        return ConsolidatedCheckpoint(spec, list(files))
+    found = TorchCheckpoint(spec, list(files))
+    parts = [item for item in files[0].parent.glob("consolidated.*.pth") if NUMBERED.match(item.name)]
+    if NUMBERED.match(files[0].name) and len(parts) > 1:
+        found.complete = False
+        found.note(f"{files[0].name} is one of {len(parts)} tensor-parallel parts: give the directory to join them")
+    return found
+
+
 def _same_rows(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether the first and last rows of two parts agree: then every part repeats the whole."""
     return bool((a[:16] == b[:16]).all() and (a[-16:] == b[-16:]).all())
@@ -133,8 +146,6 @@ class JoinedMatrix(Matrix):
         self._parts, self._axis, self.info = list(parts), axis, info
 
     def read(self, start: int, stop: int) -> torch.Tensor:
-        import torch
-
         blocks: list[torch.Tensor] = []
         first = 0
         for part in self._parts:
@@ -149,8 +160,6 @@ class JoinedMatrix(Matrix):
         return torch.cat(blocks, dim=self._axis)
 
     def take(self, indices: Sequence[int]) -> torch.Tensor:
-        import torch
-
         if self._axis == 1:
             out = torch.cat([part.take(indices) for part in self._parts], dim=1)
         else:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from repcap.errors import SourceError, VectorsError
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
 
 ITEM_BYTES: dict[str, int] = {
@@ -102,19 +101,7 @@ def to_real(block: torch.Tensor) -> torch.Tensor:
 
     Integers of up to 16 bits fit float32; wider ones are given in float64 (exact up to 2^53).
     """
-    import torch
-
     name = str(block.dtype).removeprefix("torch.")
     if name in PLAIN_FLOATS:
         return block
-    return block.to(torch.float64 if name in EXACT_IN_FLOAT64 else torch.float32)
-
-
-def from_bytes(raw: np.ndarray, dtype: str) -> torch.Tensor:
-    """Bytes of rows, shape (m, row_bytes) uint8, as a tensor (m, row_bytes / item) of the canonical `dtype`.
-
-    The tensor shares the buffer. Little-endian, as every format here stores it.
-    """
-    import torch
-
-    return torch.from_numpy(raw).view(getattr(torch, dtype))
+    return block.double() if name in EXACT_IN_FLOAT64 else block.float()

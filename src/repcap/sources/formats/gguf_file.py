@@ -6,6 +6,7 @@ import functools
 import mmap
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from repcap.sources.tokens import Coding, VocabTokens, find_tokens, guess_coding
 CODINGS: dict[str, Coding] = {"gpt2": "bytelevel", "llama": "metaspace", "t5": "metaspace", "bert": "metaspace"}
 """tokenizer.ggml.model -> how the pieces are spelt."""
 
-SPLIT = re.compile(r"^(.*)-(\d{5})-of-(\d{5})\.gguf$")
+SPLIT = re.compile(r"^(.*)-(\d{5})-of-(\d{5})\.gguf$", re.IGNORECASE)
 
 
 def read_gguf_header(path: Path) -> GgufHeader:
@@ -117,6 +118,11 @@ class GgufCheckpoint(Checkpoint):
         entry = self.entry(name)
         path = next(path for path, header in self._headers.items() if name in header.tensors)
         return open_gguf_tensor(path, self._headers[path], entry, self.spec)
+
+
+def open_files(spec: str, files: Sequence[Path], allow_truncated: bool) -> GgufCheckpoint:
+    """One file, which finds the other parts of its model itself."""
+    return GgufCheckpoint(spec, files[0], allow_truncated)
 
 
 def open_gguf_tensor(path: Path, header: GgufHeader, entry: TensorEntry, source: str) -> Matrix:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from repcap.errors import SourceError
+from repcap.sources.formats.safetensors_header import lfs_message
 
 MAGIC = b"GGUF"
 SCALARS: dict[int, str] = {
@@ -183,8 +184,6 @@ def _check_magic(cursor: Cursor) -> None:
     where = cursor.where
     head = bytes(cursor.buffer[:24])
     if head.startswith(b"version https://git"):
-        from repcap.sources.formats.safetensors_header import lfs_message
-
         raise SourceError(lfs_message(where))
     if head[:4] != MAGIC:
         raise SourceError(f"{where} is not a GGUF file: it starts with {head[:4]!r}, not b'GGUF'")

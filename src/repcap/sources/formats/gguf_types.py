@@ -6,11 +6,15 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
+from gguf import quants
+from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
+
 from repcap.errors import SourceError
-from repcap.sources.formats.dtypes import from_bytes, to_real
+from repcap.sources import formats
+from repcap.sources.formats.dtypes import to_real
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
 
 PLAIN = {
@@ -29,15 +33,11 @@ PLAIN = {
 @functools.cache
 def block_sizes() -> dict[int, tuple[int, int]]:
     """ggml type number -> (elements, bytes) a block."""
-    from gguf.constants import GGML_QUANT_SIZES
-
     return {int(kind): size for kind, size in GGML_QUANT_SIZES.items()}
 
 
 def type_name(kind: int) -> str:
     """Canonical dtype, or the quantisation's name, of a ggml type number."""
-    from gguf.constants import GGMLQuantizationType
-
     try:
         name = str(GGMLQuantizationType(kind).name)
     except ValueError:
@@ -56,10 +56,6 @@ def decoder(kind: int, dtype: str, where: str) -> Callable[[np.ndarray], torch.T
     SourceError
         if `gguf` cannot dequantise it.
     """
-    import numpy as np
-    from gguf import quants
-    from gguf.constants import GGMLQuantizationType
-
     if dtype in PLAIN.values():
         return functools.partial(_plain, dtype=dtype)
     if kind not in block_sizes() or not _can_dequantise(kind):
@@ -67,10 +63,9 @@ def decoder(kind: int, dtype: str, where: str) -> Callable[[np.ndarray], torch.T
     quantisation = GGMLQuantizationType(kind)
 
     def decode(raw: np.ndarray) -> torch.Tensor:
-        import torch
-
         with np.errstate(all="ignore"):  # a damaged scale gives inf or nan, which is then counted as such a row
-            return torch.from_numpy(np.ascontiguousarray(quants.dequantize(raw, quantisation), dtype=np.float32))
+            numbers = np.ascontiguousarray(quants.dequantize(raw, quantisation), dtype=np.float32)
+        return formats.from_bytes(numbers.view(np.uint8), "float32")
 
     return decode
 
@@ -78,10 +73,6 @@ def decoder(kind: int, dtype: str, where: str) -> Callable[[np.ndarray], torch.T
 @functools.cache
 def _can_dequantise(kind: int) -> bool:
     """Whether `gguf` can: it is asked for one block of zeros."""
-    import numpy as np
-    from gguf import quants
-    from gguf.constants import GGMLQuantizationType
-
     try:
         quants.dequantize(np.zeros((1, block_sizes()[kind][1]), dtype=np.uint8), GGMLQuantizationType(kind))
     except (NotImplementedError, ValueError, KeyError):
@@ -90,4 +81,4 @@ def _can_dequantise(kind: int) -> bool:
 
 
 def _plain(raw: np.ndarray, dtype: str) -> torch.Tensor:
-    return to_real(from_bytes(raw, dtype))
+    return to_real(formats.from_bytes(raw, dtype))

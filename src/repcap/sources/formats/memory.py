@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import torch
 
 from repcap.errors import SourceError, VectorsError
 from repcap.matrix import Matrix, MatrixInfo, TensorMatrix
 from repcap.sources.checkpoint import Checkpoint, TensorEntry, as_rows
 from repcap.sources.formats.dtypes import check_readable, to_real
 
-if TYPE_CHECKING:
-    import torch
+
+def from_bytes(raw: np.ndarray, dtype: str) -> torch.Tensor:
+    """Bytes of rows, shape (m, row_bytes) uint8, as a tensor (m, row_bytes / item) of the canonical `dtype`.
+
+    The tensor shares the buffer. Little-endian, as every format here stores it.
+    """
+    return torch.from_numpy(raw).view(getattr(torch, dtype))
 
 
 class MemoryMatrix(TensorMatrix):
@@ -49,8 +57,6 @@ def tensor_matrix(tensor: torch.Tensor, name: str, source: str) -> Matrix:
     SourceError
         if its values are not here: on the meta device, sharded over processes, or packed by a quantiser.
     """
-    import torch
-
     where = f"{source}: tensor {name!r}" if source != name else name
     if tensor.layout != torch.strided or tensor.is_nested:
         raise VectorsError(

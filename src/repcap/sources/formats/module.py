@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from repcap.errors import MatrixNotFound
+import numpy as np
+import torch
+from torch import nn
+
+from repcap.errors import InputError, MatrixNotFound
 from repcap.sources import names
+from repcap.sources.checkpoint import Checkpoint
+from repcap.sources.formats.arrays import ArrayCheckpoint
 from repcap.sources.formats.memory import TensorsCheckpoint
 
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
+
+def open_object(source: Any) -> Checkpoint | None:
+    """The checkpoint that a Python object is, or None.
+
+    Raises
+    ------
+    InputError
+        for an array with masked values.
+    """
+    if isinstance(source, np.ma.MaskedArray) and np.ma.is_masked(source):
+        raise InputError("the array has masked values, which are no numbers: give .filled(0) or leave their rows out")
+    if isinstance(source, np.ndarray):
+        return ArrayCheckpoint(source)
+    if isinstance(source, torch.Tensor):
+        return TensorsCheckpoint("tensor", {"tensor": source})
+    return ModuleCheckpoint(source) if isinstance(source, torch.nn.Module) else None
 
 
 HEADS = ("lm_head", "embed_out", "output_layer", "proj_out")
@@ -72,8 +91,6 @@ def _call(module: nn.Module, method: str) -> Any:
 
 def _weight(layer: Any) -> torch.Tensor | None:
     """The weight of a layer, through PEFT's wrappers."""
-    import torch
-
     for _ in range(4):
         if layer is None:
             return None

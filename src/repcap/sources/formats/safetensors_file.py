@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from repcap.errors import SourceError
 from repcap.matrix import Matrix, MatrixInfo, Tokens
+from repcap.sources import formats
 from repcap.sources.beside import Folder
 from repcap.sources.checkpoint import Checkpoint, TensorEntry, as_rows
-from repcap.sources.formats.dtypes import ITEM_BYTES, check_readable, from_bytes, to_real
+from repcap.sources.formats.dtypes import ITEM_BYTES, check_readable, to_real
 from repcap.sources.formats.safetensors_header import PREFIX, Header, Span, header_length, parse_header
 from repcap.sources.formats.shards import absent_tensor, check_regular, missing_shards, read_index, unreadable_shard
 from repcap.sources.formats.stored_rows import EncodedMatrix, FileRows
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
 
 
@@ -75,6 +78,9 @@ class SafetensorsCheckpoint(Checkpoint):
         if header.truncated:
             self._own += (f"{file.name} is truncated: only tensors that are whole can be read",)
 
+    def note(self, warning: str) -> None:
+        self._own += (warning,)
+
     @property
     def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
         absent = [f"{name} cannot be read; tensors in it are listed from the index only" for name in self._broken]
@@ -115,6 +121,13 @@ class SafetensorsCheckpoint(Checkpoint):
         return open_span(self._folder.path / file, span, name, self.spec)
 
 
+def open_files(spec: str, files: Sequence[Path], allow_truncated: bool) -> SafetensorsCheckpoint:
+    """One file, shards, or an index of them."""
+    if files[0].suffix.lower() == ".json":
+        return SafetensorsCheckpoint.from_index(spec, files[0], allow_truncated)
+    return SafetensorsCheckpoint(spec, list(files), None, allow_truncated)
+
+
 def open_span(path: Path, span: Span, name: str, source: str) -> Matrix:
     """Rows of a checked byte range of a file, whatever wrote it."""
     where = f"{path}: tensor {name!r}"
@@ -133,4 +146,4 @@ def open_span(path: Path, span: Span, name: str, source: str) -> Matrix:
 
 
 def _decode(raw: np.ndarray, dtype: str) -> torch.Tensor:
-    return to_real(from_bytes(raw, dtype))
+    return to_real(formats.from_bytes(raw, dtype))

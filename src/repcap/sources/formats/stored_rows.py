@@ -9,15 +9,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from repcap.errors import InputError, SourceError
 from repcap.matrix import Matrix, MatrixInfo, Tokens
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
 
-    Decode = Callable[[np.ndarray], torch.Tensor]
-    """Bytes of m rows, (m, row_bytes) uint8 -> (m, d) floating tensor."""
+Decode = Callable[[np.ndarray], "torch.Tensor"]
+"""Bytes of m rows, (m, row_bytes) uint8 -> (m, d) floating tensor."""
 
 
 class FileRows:
@@ -34,16 +35,12 @@ class FileRows:
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Rows start..stop-1, shape (stop - start, row_bytes), uint8, writable."""
-        import numpy as np
-
         out = np.empty((stop - start, self.row_bytes), dtype=np.uint8)
         self._fill(_view(out), self.offset + start * self.row_bytes)
         return out
 
     def columns(self, first: int, last: int) -> np.ndarray:
         """Bytes first..last-1 of every row, shape (count, last - first), uint8, writable."""
-        import numpy as np
-
         out = np.empty((self.count, last - first), dtype=np.uint8)
         for row in range(self.count):
             self._fill(_view(out[row]), self.offset + row * self.row_bytes + first)
@@ -96,12 +93,9 @@ class EncodedMatrix(Matrix):
 
     def take(self, indices: Sequence[int]) -> torch.Tensor:
         """Scattered rows, one positioned read for each run of neighbours."""
-        import numpy as np
-        import torch
-
         wanted = np.asarray(indices, dtype=np.int64)
         if wanted.size == 0:
-            return torch.empty((0, self.dim))
+            return self._decode(np.zeros((1, self._rows.row_bytes), dtype=np.uint8))[:0]
         if wanted.min() < 0 or wanted.max() >= self.count:
             raise InputError(f"row {int(wanted.max())} is outside 0..{self.count - 1} of {self.info.name}")
         out = np.empty((wanted.size, self._rows.row_bytes), dtype=np.uint8)
@@ -148,25 +142,23 @@ class TransposedMatrix(Matrix):
         return self._gather(slice(start, stop), stop - start)
 
     def take(self, indices: Sequence[int]) -> torch.Tensor:
-        import torch
-
-        return self._gather(torch.as_tensor(list(indices), dtype=torch.long), len(indices))
+        return self._gather([int(index) for index in indices], len(indices))
 
     def prefetch(self, spans: Sequence[tuple[int, int]]) -> None:
         """Every row of the transpose needs every row of the base."""
         if spans:
             self._base.prefetch([(0, self._base.count)])
 
-    def _gather(self, which: slice | torch.Tensor, size: int) -> torch.Tensor:
-        import torch
-
-        out: torch.Tensor | None = None
+    def _gather(self, which: slice | list[int], size: int) -> torch.Tensor:
+        out: torch.Tensor | None = None  # (size, d)
         for first, block in self._base.blocks(max(1, self.BASE_ELEMENTS // self._base.dim)):
             if out is None:
-                out = torch.empty((size, self.dim), dtype=block.dtype)
+                out = block.new_empty((size, self.dim))
             out[:, first : first + len(block)] = block[:, which].T
         self.bytes_read = self._base.bytes_read
-        return torch.empty((0, self.dim)) if out is None else out
+        if out is None:
+            raise InputError(f"{self.info.name} has no columns")
+        return out
 
     def close(self) -> None:
         self._base.close()

@@ -6,9 +6,11 @@ import pickle
 import re
 import warnings
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from repcap.errors import SourceError, UnsafeFileError
 from repcap.matrix import Matrix, Tokens
@@ -17,9 +19,6 @@ from repcap.sources.checkpoint import Checkpoint, TensorEntry
 from repcap.sources.formats.memory import entry_of, shares_storage, tensor_matrix
 from repcap.sources.formats.safetensors_header import LFS_MAGIC, lfs_message
 from repcap.sources.formats.shards import absent_tensor, check_regular, missing_shards, read_index, unreadable_shard
-
-if TYPE_CHECKING:
-    import torch
 
 WRAPPER_KEYS = ("state_dict", "model_state_dict", "model_state", "model", "module", "ema", "params", "weights", "sae")
 """Keys under which trainers keep the weights beside optimiser state and the like."""
@@ -53,8 +52,6 @@ def load_tensors(path: Path) -> dict[str, torch.Tensor]:
 
 
 def _load(path: Path) -> Any:
-    import torch
-
     with path.open("rb") as file:
         head = file.read(4)
     zipped = head[:2] == b"PK"
@@ -109,8 +106,6 @@ def flatten(value: Any) -> dict[str, torch.Tensor]:
 
     A file that is one tensor gives it as `tensor`.
     """
-    import torch
-
     if isinstance(value, torch.Tensor):
         return {"tensor": value}
     if isinstance(value, Mapping):
@@ -135,8 +130,6 @@ def _walk(value: Any) -> Iterator[tuple[str, torch.Tensor]]:
     SourceError
         if there are more than MOST_ITEMS things in them: a list of 300 times one list, six deep, takes 5 kB.
     """
-    import torch
-
     left = MOST_ITEMS
 
     def walk(item: Any, name: str, depth: int) -> Iterator[tuple[str, torch.Tensor]]:
@@ -202,7 +195,6 @@ class TorchCheckpoint(Checkpoint):
         return (*self._own, *absent, *self._folder.warnings)
 
     def note(self, warning: str) -> None:
-        """Add a warning about the files."""
         self._own += (warning,)
 
     def tensors(self) -> dict[str, TensorEntry]:
@@ -236,10 +228,15 @@ class TorchCheckpoint(Checkpoint):
         return tensor_matrix(tensor, name, self.spec)
 
 
+def open_files(spec: str, files: Sequence[Path], allow_truncated: bool) -> TorchCheckpoint:
+    """One file, shards, or an index of them. A truncated one cannot be read, whatever is allowed."""
+    if files[0].suffix.lower() == ".json":
+        return TorchCheckpoint.from_index(spec, files[0])
+    return TorchCheckpoint(spec, list(files))
+
+
 def _repeats(tensor: torch.Tensor) -> bool:
     """Whether a tensor has more elements than its storage: strides of 0 make petabytes of four bytes."""
-    import torch
-
     if tensor.layout != torch.strided or tensor.device.type == "meta" or tensor.is_nested:
         return False  # refused elsewhere
     return tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes()

@@ -27,6 +27,9 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote
 
+from filelock import FileLock
+from platformdirs import user_cache_dir
+
 from repcap.errors import InputError, RemoteError, SourceError
 from repcap.files import atomic_path
 from repcap.sources.remote.journal import Journal, Span, Spans
@@ -53,7 +56,6 @@ def cache_dir() -> Path:
             return Path(given).expanduser()
         except RuntimeError as error:
             raise InputError(f"REPCAP_CACHE is {given!r}: there is no such home directory") from error
-    from platformdirs import user_cache_dir
 
     return Path(user_cache_dir("repcap"))
 
@@ -109,8 +111,6 @@ def _explained(path: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def taking_turns(lock_file: Path) -> Iterator[None]:
     """Wait while another process or thread is in this block. Where a file system has no locks, nobody waits."""
-    from filelock import FileLock
-
     lock = FileLock(lock_file)
     try:
         lock.acquire()

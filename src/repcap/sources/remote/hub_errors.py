@@ -12,6 +12,9 @@ import ssl
 from collections.abc import Mapping
 from typing import Any
 
+from huggingface_hub import errors as hub
+from huggingface_hub.errors import HfHubHTTPError
+
 from repcap.errors import RemoteError
 
 RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -20,8 +23,6 @@ RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 def http_library() -> Any:
     """The HTTP library that the installed huggingface_hub is built on (httpx, or a fork of it)."""
-    from huggingface_hub.errors import HfHubHTTPError
-
     base = next(kind for kind in HfHubHTTPError.__mro__ if kind.__name__ == "HTTPError" and kind is not HfHubHTTPError)
     return importlib.import_module(base.__module__.partition(".")[0])
 
@@ -100,8 +101,6 @@ def explain(
     error: BaseException, what: str, *, repo: str | None = None, endpoint: str = "", revision: str = ""
 ) -> RemoteError:
     """The error for an exception of huggingface_hub, of its HTTP library, or of the operating system."""
-    from huggingface_hub import errors as hub
-
     if isinstance(error, RemoteError):
         return error
     response = getattr(error, "response", None)

@@ -19,6 +19,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from huggingface_hub import HfApi, constants, hf_hub_download, hf_hub_url, try_to_load_from_cache
+from huggingface_hub.file_download import repo_folder_name
+from huggingface_hub.utils import build_hf_headers, tqdm  # type: ignore[attr-defined]
+
 from repcap._version import __version__
 from repcap.errors import InputError, RemoteError, RepcapError
 from repcap.matrix import ProgressFn
@@ -90,8 +94,6 @@ class HubRepo:
 
     def cached(self, file: str) -> Path | None:
         """The whole file in huggingface_hub's own cache, at this commit, or None."""
-        from huggingface_hub import try_to_load_from_cache
-
         found = try_to_load_from_cache(self.name, file, revision=self.commit)
         return Path(found) if isinstance(found, str) else None
 
@@ -105,8 +107,6 @@ class HubRepo:
         RemoteError
             if it cannot be had.
         """
-        from huggingface_hub import hf_hub_download
-
         options: dict[str, Any] = {"library_name": "repcap", "library_version": __version__}
         deadline = _deadline()
         if "tqdm_class" in inspect.signature(hf_hub_download).parameters:
@@ -128,8 +128,6 @@ class HubRepo:
 
     def remote(self, file: str, whole: bool = False, on_progress: ProgressFn | None = None) -> RemoteFile:
         """The file by ranges; with `whole`, by a full download where the server refuses ranges."""
-        from huggingface_hub import hf_hub_url
-
         headers = self._call(self._request_headers, self.name)
         ranges = RangeFile(
             hf_hub_url(self.name, file, revision=self.commit, endpoint=self.endpoint),
@@ -145,8 +143,6 @@ class HubRepo:
 
     def size(self, file: str) -> int | None:
         """Bytes of a file, from the Hub's own listing; None where it does not say."""
-        from huggingface_hub import HfApi
-
         api = HfApi(endpoint=self.endpoint, library_name="repcap", library_version=__version__)
         with contextlib.suppress(Exception):  # only for a message
 
@@ -158,8 +154,6 @@ class HubRepo:
         return None
 
     def _request_headers(self) -> dict[str, str]:
-        from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
-
         if self._headers is None:
             self._headers = build_hf_headers(library_name="repcap", library_version=__version__)
         return self._headers
@@ -170,21 +164,15 @@ class HubRepo:
 
 
 def _endpoint() -> str:
-    from huggingface_hub import constants
-
     return constants.ENDPOINT
 
 
 def _offline() -> bool:
-    from huggingface_hub import constants
-
     return bool(constants.HF_HUB_OFFLINE)
 
 
 def _ask(name: str, revision: str | None) -> tuple[str, tuple[str, ...]]:
     """(commit, files) from the Hub; tried again while it fails in passing."""
-    from huggingface_hub import HfApi
-
     api = HfApi(endpoint=_endpoint(), library_name="repcap", library_version=__version__)
     facts = {"repo": name, "endpoint": _endpoint(), "revision": revision or "main"}
 
@@ -297,9 +285,6 @@ def _known_files(name: str, commit: str) -> tuple[str, ...] | None:
 
 def _hub_home(name: str) -> Path:
     """Where huggingface_hub keeps this repository."""
-    from huggingface_hub import constants
-    from huggingface_hub.file_download import repo_folder_name
-
     return Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=name, repo_type="model")
 
 
@@ -333,8 +318,6 @@ def _bar(what: str, on_progress: ProgressFn | None, most: int | None, deadline: 
 
     It is told of every `DOWNLOAD_CHUNK_SIZE` bytes, and puts the deadline off for the next.
     """
-    from huggingface_hub import constants
-    from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
 
     class Bar(tqdm):
         def __init__(self, *args: Any, **kwargs: Any) -> None:

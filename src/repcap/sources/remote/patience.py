@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
+from huggingface_hub import constants
+
 T = TypeVar("T")
 
 
@@ -43,8 +45,6 @@ class Patience:
 
 def timeout_seconds() -> float:
     """HF_HUB_DOWNLOAD_TIMEOUT: seconds without a byte after which a connection counts as lost."""
-    from huggingface_hub import constants
-
     return max(float(constants.HF_HUB_DOWNLOAD_TIMEOUT), 1e-3)
 
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from huggingface_hub.utils import get_session  # type: ignore[attr-defined]
+
 from repcap.errors import RemoteError
 from repcap.sources.remote.hub_errors import RETRIED, explain, explain_status, http_library
 from repcap.sources.remote.patience import (
@@ -273,8 +275,6 @@ class RangeFile:
 
     def _session(self) -> Any:
         """huggingface_hub's own; it reads certificates and proxies when it is made."""
-        from huggingface_hub.utils import get_session  # type: ignore[attr-defined]
-
         try:
             return get_session()
         except Exception as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,7 +18,7 @@ from repcap.sources.formats.safetensors_file import open_span, read_header
 from repcap.sources.formats.safetensors_header import Header, Span
 from repcap.sources.formats.shards import SHARD_NAME, absent_tensor, parse_index
 from repcap.sources.remote.hub_repo import HubRepo, TooLarge
-from repcap.sources.remote.remote_file import RemoteSafetensors
+from repcap.sources.remote.remote_file import RemoteFile, RemoteSafetensors
 
 CONFIGS = ("config.json", "params.json", "cfg.json")
 TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt")
@@ -77,6 +77,19 @@ def read_hub_index(repo: HubRepo, file: str) -> dict[str, str]:
     if not found:
         raise SourceError(f"{repo.name}/{file} names no tensor: the checkpoint is empty")
     return found
+
+
+def open_hub(text: str, repo: HubRepo, folder: str, names: Sequence[str], reading: Reading) -> RemoteCheckpoint:
+    """One file, shards, or an index of them, in a folder (ending in `/`, or empty) of a repository."""
+    index = read_hub_index(repo, folder + names[0]) if names[0].lower().endswith(".json") else None
+    files = names if index is None else sorted(set(index.values()))
+    shards = [hub_shard(repo, folder + file, reading) for file in files]
+    return RemoteCheckpoint(text, shards, index, repo, folder, reading.quick)
+
+
+def open_address(text: str, file: RemoteFile, name: str, reading: Reading) -> RemoteCheckpoint:
+    """One file at a plain address."""
+    return RemoteCheckpoint(text, [RemoteSafetensors(file, name, reading.allow_truncated)], None)
 
 
 class LateEntry(TensorEntry):
@@ -138,6 +151,9 @@ class RemoteCheckpoint(Checkpoint):
         self._lock = threading.Lock()
         self.revision = repo.commit if repo else None
         self.complete = index is not None or _all_there(list(self._shards))
+
+    def note(self, warning: str) -> None:
+        self._notes += (warning,)
 
     @property
     def warnings(self) -> tuple[str, ...]:  # type: ignore[override]

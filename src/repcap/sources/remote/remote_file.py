@@ -11,10 +11,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from repcap.errors import SourceError
 from repcap.matrix import MatrixInfo, ProgressFn
+from repcap.sources import formats
 from repcap.sources.checkpoint import as_rows
-from repcap.sources.formats.dtypes import ITEM_BYTES, SAFETENSORS, check_readable, from_bytes, to_real
+from repcap.sources.formats.dtypes import ITEM_BYTES, SAFETENSORS, check_readable, to_real
 from repcap.sources.formats.safetensors_header import PREFIX, Header, Span, header_length, parse_header
 from repcap.sources.formats.stored_rows import EncodedMatrix, FileRows
 from repcap.sources.remote.cache import (
@@ -32,7 +35,6 @@ from repcap.sources.remote.ranges import RangeFile, RangesRefused
 from repcap.sources.remote.transfer import Transfer
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
 
 STORED = {canonical: stored for stored, canonical in SAFETENSORS.items()}
@@ -257,4 +259,4 @@ def keep_header(folder: Path, body: bytes, size: int | None) -> None:
 
 
 def _decode(raw: np.ndarray, dtype: str) -> Any:
-    return to_real(from_bytes(raw, dtype))
+    return to_real(formats.from_bytes(raw, dtype))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from repcap.errors import RemoteError
@@ -24,8 +25,14 @@ from repcap.sources.remote.remote_file import (
 FIRST_BYTES = 1 << 19
 
 
-def open_gguf(text: str, repo: HubRepo, file: str, reading: Reading) -> Checkpoint:
-    """A GGUF file of a repository, with the other parts where it is split."""
+def open_address(text: str, file: RemoteFile, name: str, reading: Reading) -> RemoteGguf:
+    """One file at a plain address."""
+    return RemoteGguf(text, [file], [name], reading)
+
+
+def open_hub(text: str, repo: HubRepo, folder: str, files: Sequence[str], reading: Reading) -> Checkpoint:
+    """A GGUF file in a folder of a repository, with the other parts where it is split."""
+    file = folder + files[0]
     match = SPLIT.match(file)
     stem, total = (match.group(1), match.group(3)) if match else ("", "0")
     names = [f"{stem}-{part:05d}-of-{total}.gguf" for part in range(1, int(total) + 1)] if match else [file]
@@ -35,9 +42,9 @@ def open_gguf(text: str, repo: HubRepo, file: str, reading: Reading) -> Checkpoi
         found = GgufCheckpoint(text, local[0], reading.allow_truncated)
         found.revision = repo.commit
         return found
-    files = [repo.remote(name, reading.allow_full_download, reading.on_progress) for name in present]
+    parts = [repo.remote(name, reading.allow_full_download, reading.on_progress) for name in present]
     lacking = [name for name in names if name not in present]
-    return RemoteGguf(text, files, [Path(name).name for name in present], reading, repo, lacking)
+    return RemoteGguf(text, parts, [Path(name).name for name in present], reading, repo, lacking)
 
 
 class RemoteGguf(GgufCheckpoint):

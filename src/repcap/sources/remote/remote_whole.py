@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from repcap.errors import RemoteError
 from repcap.matrix import Matrix
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
-from repcap.sources.directory import open_path
+from repcap.sources.local_files import open_path
 from repcap.sources.remote.hub_repo import HubRepo
 from repcap.sources.remote.remote_checkpoint import CONFIGS, TOKENIZERS, Reading, RemoteCheckpoint, read_hub_index
 
 
-def open_whole(text: str, repo: HubRepo, folder: str, names: list[str], reading: Reading) -> Checkpoint:
-    """Files that are downloaded whole, with what lies beside them. Cost: all of them.
+def open_hub(text: str, repo: HubRepo, folder: str, files: Sequence[str], reading: Reading) -> Checkpoint:
+    """Files that are downloaded whole, with what lies beside them. Cost: all of them; of an index, those that are read.
 
     Raises
     ------
     RemoteError
         unless `reading.allow_full_download`, or they are in the cache already.
     """
+    names = [folder + file for file in files]
+    if names[0].lower().endswith(".json"):
+        return WholeShards(text, repo, folder, read_hub_index(repo, names[0]), reading)
     _check_allowed(repo, [name for name in names if repo.cached(name) is None], reading)
     paths = [repo.cached(name) or repo.download(name, reading.on_progress) for name in names]
     for beside in (*CONFIGS, *TOKENIZERS):
@@ -26,11 +31,6 @@ def open_whole(text: str, repo: HubRepo, folder: str, names: list[str], reading:
     found = open_path(text, paths[0] if len(paths) == 1 else paths[0].parent, reading.allow_truncated)
     found.revision = repo.commit
     return found
-
-
-def open_whole_shards(text: str, repo: HubRepo, folder: str, names: list[str], reading: Reading) -> Checkpoint:
-    """Pickled shards with an index (`names[0]`). Cost: the shards that hold the tensors that are opened."""
-    return WholeShards(text, repo, folder, read_hub_index(repo, names[0]), reading)
 
 
 def _check_allowed(repo: HubRepo, files: list[str], reading: Reading) -> None:

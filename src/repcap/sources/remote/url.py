@@ -1,4 +1,4 @@
-"""A file at a plain address, `https://host/path/file.safetensors` or `.gguf`, by ranges."""
+"""A file at a plain address, `https://host/path/file.safetensors`, by ranges."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ import uuid
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from huggingface_hub import constants
+from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+
 from repcap._version import __version__
 from repcap.errors import InputError, RemoteError, SourceError
 from repcap.files import atomic_path
 from repcap.sources.checkpoint import Checkpoint
+from repcap.sources.formats import format_of, ranged_suffixes
 from repcap.sources.remote.cache import cache_dir, file_name, make_directory, write_bytes
 from repcap.sources.remote.ranges import RangeFile, RangesRefused, check_url, origin, version_of
-from repcap.sources.remote.remote_checkpoint import Reading, RemoteCheckpoint
-from repcap.sources.remote.remote_file import RemoteFile, RemoteSafetensors
-
-SUFFIXES = (".safetensors", ".gguf")
+from repcap.sources.remote.remote_checkpoint import Reading
+from repcap.sources.remote.remote_file import RemoteFile
 
 
 def open_url(text: str, url: str, reading: Reading) -> Checkpoint:
@@ -36,18 +38,17 @@ def open_url(text: str, url: str, reading: Reading) -> Checkpoint:
     """
     check_url(url)
     name = unquote(urlsplit(url).path).rpartition("/")[2]
-    if not name.lower().endswith(SUFFIXES):
-        raise SourceError(f"{text}: cannot tell what this is; the path of an address must end in .safetensors or .gguf")
+    row = format_of(name)
+    if row is None or not row.remote:
+        ends = " or ".join(ranged_suffixes())
+        raise SourceError(f"{text}: cannot tell what this is; the path of an address must end in {ends}")
     ranges = RangeFile(url, _shown(url), authorization=_authorization(url), agent=f"repcap/{__version__}")
     home = cache_dir() / "url" / f"{hashlib.sha256(url.encode()).hexdigest()[:16]}-{file_name(name)}"
     folder = home / _version(ranges, home, reading)
     whole = functools.partial(_download, ranges, folder / "whole", reading) if reading.allow_full_download else None
     file = RemoteFile(ranges, folder, whole, reading.on_progress)
-    if name.lower().endswith(".gguf"):
-        from repcap.sources.remote.remote_gguf import RemoteGguf
-
-        return RemoteGguf(text, [file], [name], reading)
-    return RemoteCheckpoint(text, [RemoteSafetensors(file, name, reading.allow_truncated)], None)
+    found: Checkpoint = row.open_address(text, file, name, reading)
+    return found
 
 
 def _version(ranges: RangeFile, home: Path, reading: Reading) -> str:
@@ -98,9 +99,6 @@ def _download(ranges: RangeFile, path: Path, reading: Reading) -> Path:
 
 def _authorization(url: str) -> str | None:
     """The Hub's token, for an address at the Hub itself."""
-    from huggingface_hub import constants
-    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
-
     return build_hf_headers().get("authorization") if origin(url) == origin(constants.ENDPOINT) else None
 
 

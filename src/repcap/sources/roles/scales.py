@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from repcap.errors import SourceError
 from repcap.matrix import Matrix
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
@@ -137,19 +139,15 @@ class ScaledMatrix(Matrix):
         self._scale, self._rows, self._columns = scale, rows, columns
 
     def read(self, start: int, stop: int) -> torch.Tensor:
-        import torch
-
-        return self._times(self._base.read(start, stop), torch.arange(start, stop))
+        return self._times(self._base.read(start, stop), np.arange(start, stop))
 
     def take(self, indices: Sequence[int]) -> torch.Tensor:
-        import torch
-
-        return self._times(self._base.take(indices), torch.as_tensor(list(indices), dtype=torch.long))
+        return self._times(self._base.take(indices), np.asarray(indices, dtype=np.int64))
 
     def prefetch(self, spans: Sequence[tuple[int, int]]) -> None:
         self._base.prefetch(spans)
 
-    def _times(self, block: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    def _times(self, block: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
         self.bytes_read = self._base.bytes_read
         scale = self._scale[rows // self._rows]
         if scale.shape[1] > 1:

@@ -14,7 +14,7 @@ from repcap.jobs.batch import Batch, EngineOptions, OnUnit, run_batch
 from repcap.jobs.engine import Unit
 from repcap.jobs.record import MEASURE, make, provenance, published_results
 from repcap.jobs.store import DEFAULT_PATH, Result, Store, canonical_json, unit_key
-from repcap.sources.spec import SUFFIXES, parse_spec
+from repcap.sources.spec import is_file_name, parse_spec
 from repcap.verbs.survey.model_list import BOTH, Entry, check_options, check_rows, published_list, read_list
 
 _SILENT = ("block_rows", "allow_truncated", "allow_full_download")
@@ -144,7 +144,7 @@ def _fingerprint(path: Path) -> tuple[str | None, int]:
     try:
         files = [path]
         if path.is_dir():
-            files = sorted(item for item in path.iterdir() if item.name.lower().endswith(SUFFIXES))
+            files = sorted(item for item in path.iterdir() if is_file_name(item.name))
         states = [(item.name, item.stat()) for item in files]
     except OSError:
         return None, 0
