@@ -67,11 +67,6 @@ EXACT_IN_FLOAT32 = frozenset({"int8", "uint8", "int16", "uint16"})
 EXACT_IN_FLOAT64 = frozenset({"int32", "uint32", "int64", "uint64"})
 
 
-def is_float(dtype: str) -> bool:
-    """Whether rows of this (canonical) dtype are numbers with a direction, without a look at any companion tensor."""
-    return dtype in PLAIN_FLOATS or dtype in EIGHT_BIT_FLOATS
-
-
 def is_integer(dtype: str) -> bool:
     return dtype in EXACT_IN_FLOAT32 or dtype in EXACT_IN_FLOAT64
 
