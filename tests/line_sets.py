@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from repcap.constructions.families import FAMILIES
+from repcap.constructions import CONSTRUCTIONS
 
 ABOVE = 1 + 1e-9
 
 
 def member(family, d, eps, **params):
     """The block of `family` in R^d with these parameters."""
-    for block in FAMILIES[family](d, eps):
+    for block in CONSTRUCTIONS[family].members(d, eps):
         if block.d == d and all(block.params[name] == value for name, value in params.items()):
             return block
     raise AssertionError(f"{family} has no member in R^{d} at {eps} with {params}")

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from repcap.constructions import by_command
 from repcap.constructions.best import best_coherence
-from repcap.constructions.build import BUILDERS, NAMED, best_lines, build, can_build, most_lines, named_lines
-from repcap.constructions.exact import SPORADIC, golay
+from repcap.constructions.build import best_lines, build, can_build, most_lines, named_lines
+from repcap.constructions.families.known import golay, leech
+from repcap.constructions.families.sporadic import BUILT
 from repcap.constructions.lines import Prefix, Table
 from repcap.errors import InputError
 from repcap.laws.limits.bounds import coherence_lower_bound
@@ -94,10 +96,11 @@ def test_family_keeps_its_promise(name, d, params, k):
         assert found == pytest.approx(lines.claimed, abs=1e-12)
 
 
-@pytest.mark.parametrize(("k", "d"), sorted(key for key in SPORADIC if key[0] <= 2300))
+@pytest.mark.parametrize(("k", "d"), sorted(key for key in BUILT if key[0] <= 2300))
 def test_sporadic_sets(k, d):
-    name, claimed, make = SPORADIC[k, d]
-    lines = Table(name, make(), claimed)
+    known = BUILT[k, d]
+    claimed = known.coherence
+    lines = Table(known.name, known.vectors(), claimed)
     assert (lines.count, lines.dim) == (k, d)
     assert coherence(lines).value == pytest.approx(claimed, abs=1e-12)
     if (k, d) in {(6, 3), (16, 6), (28, 7), (36, 15), (276, 23), (12, 4), (36, 6), (63, 7), (120, 8), (2300, 23)}:
@@ -105,7 +108,7 @@ def test_sporadic_sets(k, d):
 
 
 def test_leech_lattice_lines():
-    rows = torch.from_numpy(SPORADIC[98280, 24][2]())
+    rows = torch.from_numpy(leech())
     assert rows.shape == (98280, 24)
     assert bool(((rows**2).sum(dim=1) == 32).all())
     sample = rows[torch.from_numpy(np.random.default_rng(1).choice(98280, 60, replace=False))]
@@ -144,7 +147,7 @@ def test_laws_and_vectors_agree_on_number_and_coherence():
     seen = set()
     for d in (*range(2, 26), 32, 50, 64):
         for k in (d, d + 1, 2 * d, d * d // 2 + 1):
-            described = best_coherence(k, d, tuple(BUILDERS))
+            described = best_coherence(k, d, built=True)
             if not can_build(described) or described.k is None or described.k * d > 2e6:
                 continue
             seen.add(described.family)
@@ -184,4 +187,4 @@ def test_reading_any_rows_gives_the_same_vectors():
 def test_what_cannot_be_built(name, d, params, match):
     with pytest.raises(InputError, match=match):
         named_lines(name, d, **params)
-    assert "kerdock" in NAMED
+    assert "kerdock" in by_command()

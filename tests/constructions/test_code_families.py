@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from line_sets import ABOVE, agrees, member
+from repcap.constructions.families.quadratic import DelsarteGoethals
 
 
 class BinaryField:
@@ -102,8 +103,6 @@ def test_kerdock_has_the_most_mutually_unbiased_bases(d, bases):
 
 @pytest.mark.parametrize(("m", "r"), [(4, 0), (4, 1), (6, 0)])
 def test_kerdock_and_delsarte_goethals_line_by_line(m, r):
-    from repcap.constructions.lines import DelsarteGoethals
-
     lines = DelsarteGoethals(m, r)
     name = "kerdock" if r == 0 else "delsarte_goethals"
     agrees(member(name, 1 << m, 2.0 ** (r - m / 2)), lines.rows(0, lines.count))

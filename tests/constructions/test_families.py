@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from line_sets import ABOVE, agrees, member
-from repcap.constructions import families
-from repcap.constructions.families import FAMILIES
+from repcap.constructions import CONSTRUCTIONS
+from repcap.constructions.families.equiangular import steiner_systems
+from repcap.constructions.families.known import leech as leech_lines
 
 
 @pytest.mark.parametrize("q", [5, 13, 17, 29])
@@ -88,7 +89,7 @@ def test_steiner_equiangular(system, v, s):
 def test_every_steiner_system_listed_meets_welch():
     from repcap.laws.limits import welch
 
-    for b, v, r, s in families._steiner_systems():
+    for b, v, r, s in steiner_systems():
         assert v * r == b * s  # each point in r blocks, each block with s points
         assert v - 1 == r * (s - 1)  # each pair of points in one block
         assert welch.coherence(v * (r + 1), b) == pytest.approx(1 / r, rel=1e-9)
@@ -147,9 +148,7 @@ def test_coxeter_todd():
 
 @pytest.fixture(scope="module")
 def leech():
-    from repcap.constructions.exact import leech
-
-    return leech()
+    return leech_lines()
 
 
 def test_sections_of_the_leech_lattice(leech):
@@ -183,8 +182,8 @@ def test_no_member_claims_more_than_is_possible():
 
     for d in (3, 7, 8, 16, 24, 36, 64, 100, 200):
         for eps in (1 / d, d**-0.5, 0.2, 1 / 3, 0.5, 0.75, 0.9):
-            for name, family in FAMILIES.items():
-                for block in family(d, eps):
+            for name, family in CONSTRUCTIONS.items():
+                for block in family.members(d, eps):
                     assert block.d <= d
                     assert block.coherence <= eps * ABOVE
                     if block.d > 1 and block.coherence > 0:

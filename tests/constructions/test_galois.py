@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from repcap.constructions.galois import field, prime_power
+from repcap.constructions.galois import field
+from repcap.constructions.primes import prime_power
 from repcap.errors import DomainError
 
 FIELDS = [(2, 1), (2, 3), (2, 6), (3, 1), (3, 3), (5, 2), (7, 1), (11, 1)]

@@ -14,7 +14,8 @@ from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from typing import Any
 
-from repcap.constructions.families import FAMILIES, Block
+from repcap.constructions import CONSTRUCTIONS
+from repcap.constructions.family import Block
 from repcap.domain import check_eps, check_log_k, scalar_d
 from repcap.errors import DomainError
 
@@ -27,7 +28,7 @@ class Construction:
     """An explicit set of lines."""
 
     family: str
-    """Key of `families.FAMILIES`, `direct_sum`, or `repeated` (one line taken k times, where nothing better is)."""
+    """Key of `CONSTRUCTIONS`, `direct_sum`, or `repeated` (one line taken k times, where nothing better is)."""
     name: str
     d: int
     log10_k: float
@@ -44,8 +45,12 @@ class Construction:
         return dataclasses.asdict(self)
 
 
-def best_construction(d: int, eps: float, families: Collection[str] | None = None) -> Construction:
+def best_construction(
+    d: int, eps: float, families: Collection[str] | None = None, *, built: bool = False
+) -> Construction:
     """The explicit set with the most lines in R^d at coherence <= eps, from all families or those named.
+
+    built: only sets whose vectors are made here (`build.build`).
 
     Time: a few tenths of a millisecond; integers of O(d) digits at worst.
 
@@ -55,13 +60,14 @@ def best_construction(d: int, eps: float, families: Collection[str] | None = Non
         if d is not a whole number >= 1, eps is not in (0, 1), or a family is unknown.
     """
     dims, given = scalar_d(d), float(check_eps(eps))
-    return _assemble(dims, _best_parts(dims, given, _chosen(families))[1])
+    return _assemble(dims, _best_parts(dims, given, _chosen(families), built)[1])
 
 
-def best_coherence(k: float, d: int, families: Collection[str] | None = None) -> Construction:
+def best_coherence(k: float, d: int, families: Collection[str] | None = None, *, built: bool = False) -> Construction:
     """The explicit set of at least k lines in R^d with the least coherence, from all families or those named.
 
-    Any k of its lines will do. Time: about 60 calls of `best_construction`.
+    built: only sets whose vectors are made here (`build.build`). Any k of its lines will do. Time: about 60 calls of
+    `best_construction`.
 
     Raises
     ------
@@ -72,19 +78,19 @@ def best_coherence(k: float, d: int, families: Collection[str] | None = None) ->
     check_log_k(k)
     needed, chosen = math.ceil(k), _chosen(families)  # an int: exact, and comparable with counts beyond float64
     if needed <= dims:
-        return _assemble(dims, ((next(FAMILIES["orthonormal"](dims, 0.0)), 1),))
+        return _assemble(dims, ((next(iter(CONSTRUCTIONS["orthonormal"].members(dims, 0.0))), 1),))
     low, high = 0.0, 36.0  # eps = 1 - exp(-t), which keeps the digits of 1 - eps
-    if _best_parts(dims, -math.expm1(-high), chosen)[0] < needed:
+    if _best_parts(dims, -math.expm1(-high), chosen, built)[0] < needed:
         return Construction("repeated", "one line repeated", dims, math.log10(needed), _printed(needed), 1.0, True, {})
     while high - low > 1e-15 * high:
         middle = 0.5 * (low + high)
         if middle in (low, high):
             break
-        if _best_parts(dims, -math.expm1(-middle), chosen)[0] < needed:
+        if _best_parts(dims, -math.expm1(-middle), chosen, built)[0] < needed:
             low = middle
         else:
             high = middle
-    return _assemble(dims, _best_parts(dims, -math.expm1(-high), chosen)[1])
+    return _assemble(dims, _best_parts(dims, -math.expm1(-high), chosen, built)[1])
 
 
 Parts = tuple[tuple[Block, int], ...]
@@ -93,31 +99,34 @@ Parts = tuple[tuple[Block, int], ...]
 
 def _chosen(families: Collection[str] | None) -> tuple[str, ...]:
     if families is None:
-        return tuple(FAMILIES)
-    unknown = sorted(set(families) - set(FAMILIES))
+        return tuple(CONSTRUCTIONS)
+    unknown = sorted(set(families) - set(CONSTRUCTIONS))
     if unknown:
-        raise DomainError(f"no family of constructions is called {unknown[0]!r}; there are {', '.join(FAMILIES)}")
-    return tuple(name for name in FAMILIES if name in families or name == "orthonormal")
+        raise DomainError(f"no family of constructions is called {unknown[0]!r}; there are {', '.join(CONSTRUCTIONS)}")
+    return tuple(name for name in CONSTRUCTIONS if name in families or name == "orthonormal")
 
 
-def _blocks(d: int, eps: float, families: tuple[str, ...]) -> Iterator[Block]:
+def _blocks(d: int, eps: float, families: tuple[str, ...], built: bool) -> Iterator[Block]:
     for name in families:
-        yield from FAMILIES[name](d, eps)
+        family = CONSTRUCTIONS[name]
+        yield from (block for block in family.members(d, eps) if not built or family.has(block.d, block.params))
 
 
 @lru_cache(maxsize=4096)
-def _best_parts(d: int, eps: float, families: tuple[str, ...]) -> tuple[int, Parts]:
+def _best_parts(d: int, eps: float, families: tuple[str, ...], built: bool) -> tuple[int, Parts]:
     """(k, parts) of the better of two greedy fillings: by the size of a block, and by its lines per dimension."""
-    by_size = _fill(d, eps, families, lambda block: float(math.log(block.k)))
-    by_density = _fill(d, eps, families, lambda block: math.log(block.k) - math.log(block.d))
+    by_size = _fill(d, eps, families, built, lambda block: float(math.log(block.k)))
+    by_density = _fill(d, eps, families, built, lambda block: math.log(block.k) - math.log(block.d))
     return max((by_size, by_density), key=lambda filling: (filling[0], -len(filling[1])))
 
 
-def _fill(d: int, eps: float, families: tuple[str, ...], worth: Callable[[Block], float]) -> tuple[int, Parts]:
+def _fill(
+    d: int, eps: float, families: tuple[str, ...], built: bool, worth: Callable[[Block], float]
+) -> tuple[int, Parts]:
     parts, left, k = [], d, 0
     while left:
         # Of equals the lower coherence, then the fewer dimensions.
-        best = max(_blocks(left, eps, families), key=lambda block: (worth(block), -block.coherence, -block.d))
+        best = max(_blocks(left, eps, families, built), key=lambda block: (worth(block), -block.coherence, -block.d))
         copies = left // best.d
         parts.append((best, copies))
         left -= copies * best.d

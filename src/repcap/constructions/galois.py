@@ -13,41 +13,13 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
+from repcap.constructions.primes import prime_factors, prime_power
 from repcap.errors import DomainError
 
 Elements = npt.NDArray[np.int64]
 
 LARGEST = 1 << 22
 """Largest field for which tables are made (two tables of q 64-bit integers)."""
-
-
-def prime_factors(n: int) -> list[int]:
-    """The different primes that divide n >= 1, by trial division."""
-    found, rest, p = [], n, 2
-    while p * p <= rest:
-        if rest % p == 0:
-            found.append(p)
-            while rest % p == 0:
-                rest //= p
-        p += 1
-    return [*found, rest] if rest > 1 else found
-
-
-def prime_power(q: int) -> tuple[int, int] | None:
-    """(p, m) with q = p^m for a prime p, or None.
-
-    >>> prime_power(27), prime_power(12)
-    ((3, 3), None)
-    """
-    if q < 2:
-        return None
-    primes = prime_factors(q)
-    if len(primes) != 1:
-        return None
-    p, m = primes[0], 0
-    while q > 1:
-        q, m = q // p, m + 1
-    return p, m
 
 
 class Field:

@@ -16,9 +16,25 @@ def is_prime(n: int) -> bool:
     return all(n % i and n % (i + 2) for i in range(5, math.isqrt(n) + 1, 6))
 
 
+def prime_factors(n: int) -> list[int]:
+    """The different primes that divide n >= 1, by trial division."""
+    found, rest, p = [], n, 2
+    while p * p <= rest:
+        if rest % p == 0:
+            found.append(p)
+            while rest % p == 0:
+                rest //= p
+        p += 1
+    return [*found, rest] if rest > 1 else found
+
+
 @lru_cache(maxsize=4096)
 def prime_power(n: int) -> tuple[int, int] | None:
-    """(p, m) with n = p^m, p prime, m >= 1; None if n is no prime power."""
+    """(p, m) with n = p^m, p prime, m >= 1; None if n is no prime power.
+
+    >>> prime_power(27), prime_power(12)
+    ((3, 3), None)
+    """
     if n < 2:
         return None
     for m in range(n.bit_length(), 0, -1):

@@ -7,16 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from repcap.constructions.exact import SPORADIC
+from repcap.constructions.families.sporadic import BUILT
 from repcap.packing.search.polish import polish
 
 
 @pytest.mark.parametrize(("k", "d"), [(6, 3), (12, 4), (16, 6), (28, 7), (36, 6), (36, 15), (63, 7), (120, 8)])
 def test_disturbed_optimum_comes_back(k, d):
-    _, optimum, make = SPORADIC[k, d]
+    known = BUILT[k, d]
     noise = np.random.default_rng(0).normal(size=(k, d))
-    result = polish(make() / np.linalg.norm(make(), axis=1, keepdims=True) + 1e-4 * noise)
-    assert result.coherence == pytest.approx(optimum, abs=1e-12)
+    result = polish(known.vectors() / np.linalg.norm(known.vectors(), axis=1, keepdims=True) + 1e-4 * noise)
+    assert result.coherence == pytest.approx(known.coherence, abs=1e-12)
     assert result.active > 0
     assert np.allclose(np.linalg.norm(result.rows, axis=1), 1.0)
 

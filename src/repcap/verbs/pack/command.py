@@ -22,6 +22,7 @@ from repcap.console.common import (
     warn,
 )
 from repcap.console.pack_view import pack_progress, show_packing, show_verification
+from repcap.constructions import by_command
 from repcap.errors import InputError, RepcapError
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ def command(
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint beside --out.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite better vectors, drop a checkpoint.")] = False,
     construct: Annotated[
-        str | None, typer.Option("--construct", help="Write this explicit set.", metavar="NAME")
+        str | None,
+        typer.Option("--construct", help=f"Write this explicit set: {', '.join(by_command())}.", metavar="NAME"),
     ] = None,
     param: Annotated[list[str] | None, typer.Option("--param", help="Of the set: r=2, h=3, t=2, n=3, k=276.")] = None,
     verify: Annotated[Path | None, typer.Option("--verify", help="Measure the vectors in this file.")] = None,

@@ -1,17 +1,17 @@
-"""Line sets that are known to be optimal in small dimensions: root systems, equiangular lines, the Leech lattice."""
+"""Vectors of line sets that are known one by one: root systems, equiangular lines, the Leech lattice and
+its sections.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from itertools import combinations, product
 
 import numpy as np
 import numpy.typing as npt
 
-from repcap.constructions.galois import field, prime_power
-from repcap.constructions.lines import Array
-from repcap.errors import InputError
+from repcap.constructions.families.simple import roots_d
+from repcap.constructions.lines import Array, from_gram, in_subspace
 
 Ints = npt.NDArray[np.int64]
 
@@ -20,50 +20,6 @@ def half(vectors: Array) -> Array:
     """One of each pair v, -v: those whose first non-zero entry is positive."""
     first = np.argmax(vectors != 0, axis=1)
     return np.asarray(vectors[vectors[np.arange(len(vectors)), first] > 0])
-
-
-def in_subspace(vectors: Array, normals: Array) -> Array:
-    """Coordinates of `vectors` (k, d), which are orthogonal to the rows of `normals` (c, d), in a basis of R^(d-c)."""
-    basis = np.linalg.svd(np.atleast_2d(normals))[2][np.linalg.matrix_rank(normals) :]
-    return np.asarray(vectors @ basis.T)
-
-
-def from_signs(signs: Array, angle: float, d: int) -> Array:
-    """Equiangular lines with Gram matrix I + angle * signs of rank d (signs: 0 on the diagonal, +-1 elsewhere)."""
-    values, axes = np.linalg.eigh(np.eye(len(signs)) + angle * signs)
-    return np.asarray(axes[:, -d:] * np.sqrt(values[-d:]))
-
-
-def simplex(d: int) -> Array:
-    """d + 1 lines in R^d at 1/d: the corners of a regular simplex."""
-    return in_subspace(np.eye(d + 1) - 1.0 / (d + 1), np.ones((1, d + 1)))
-
-
-def polygon_lines(k: int) -> Array:
-    """k lines in the plane at equal angles pi/k: coherence cos(pi/k)."""
-    angles = np.pi * np.arange(k) / k
-    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
-
-
-def cube() -> Array:
-    """The 3 axes of a cube, then its 4 diagonals: 7 lines in R^3 at 1/sqrt(3)."""
-    return np.concatenate([np.eye(3), [[1.0, 1, 1], [1, 1, -1], [1, -1, 1], [1, -1, -1]]])
-
-
-def conference_lines(q: int) -> Array:
-    """q + 1 lines in R^((q+1)/2) at 1/sqrt(q) from Paley's symmetric conference matrix, q = 1 mod 4 a prime power."""
-    power = prime_power(q)
-    if power is None or q % 4 != 1:
-        raise InputError(f"conference lines need a prime power q = 1 mod 4, got q = {q}")
-    f = field(*power)
-    square = np.full(q, -1.0)
-    square[f.power(f.elements(), 2)] = 1.0
-    square[0] = 0.0
-    signs = np.ones((q + 1, q + 1))
-    negative = f.mul(f.elements(), f.minus_one())
-    signs[1:, 1:] = square[f.add(f.elements()[:, None], negative[None, :])]
-    signs[0, 0] = 0.0
-    return from_signs(signs, q**-0.5, (q + 1) // 2)
 
 
 def icosahedron() -> Array:
@@ -76,7 +32,7 @@ def petersen() -> Array:
     """10 lines in R^5 at 1/3: Seidel matrix of the Petersen graph."""
     pairs = list(combinations(range(5), 2))
     adjacent = np.array([[not set(a) & set(b) for b in pairs] for a in pairs])
-    return from_signs(_seidel(adjacent), 1 / 3, 5)
+    return from_gram(_seidel(adjacent), 1 / 3, 5)
 
 
 def _seidel(adjacent: npt.NDArray[np.bool_]) -> Array:
@@ -89,7 +45,7 @@ def clebsch() -> Array:
     """16 lines in R^6 at 1/3: Seidel matrix of the Clebsch graph (F_2^4, differences of weight 1 or 4)."""
     points = np.array(list(product((0, 1), repeat=4)))
     weight = (points[:, None] ^ points[None]).sum(axis=2)
-    return from_signs(_seidel((weight == 1) | (weight == 4)), 1 / 3, 6)
+    return from_gram(_seidel((weight == 1) | (weight == 4)), 1 / 3, 6)
 
 
 def pairs_of_eight() -> Array:
@@ -104,23 +60,7 @@ def latin_square_lines() -> Array:
     """36 lines in R^15 at 1/5: the cells of a Latin square of order 6, joined if they share row, column or symbol."""
     cells = [(a, b, (a + b) % 6) for a, b in product(range(6), repeat=2)]
     adjacent = np.array([[any(s == t for s, t in zip(u, v, strict=True)) for v in cells] for u in cells])
-    return from_signs(-_seidel(adjacent), 1 / 5, 15)
-
-
-def roots_a(d: int) -> Array:
-    """d(d+1)/2 lines in R^d at 1/2: e_i - e_j in the hyperplane of R^(d+1)."""
-    table = np.zeros((d * (d + 1) // 2, d + 1))
-    for row, (i, j) in enumerate(combinations(range(d + 1), 2)):
-        table[row, i], table[row, j] = 1.0, -1.0
-    return in_subspace(table, np.ones((1, d + 1)))
-
-
-def roots_d(d: int) -> Array:
-    """d(d-1) lines in R^d at 1/2: e_i +- e_j."""
-    table = np.zeros((d * (d - 1), d))
-    for row, (i, j) in enumerate(combinations(range(d), 2)):
-        table[2 * row : 2 * row + 2, i], table[2 * row, j], table[2 * row + 1, j] = 1.0, 1.0, -1.0
-    return table
+    return from_gram(-_seidel(adjacent), 1 / 5, 15)
 
 
 def roots_e8() -> Array:
@@ -201,25 +141,9 @@ def witt_lines() -> Array:
     signs[:23, 23:] = np.where(blocks.T == 1, 1.0, -1.0)
     signs[23:, :23] = signs[:23, 23:].T
     np.fill_diagonal(signs, 0.0)
-    return from_signs(signs, 1 / 5, 23)
+    return from_gram(signs, 1 / 5, 23)
 
 
-SPORADIC: dict[tuple[int, int], tuple[str, float, Callable[[], Array]]] = {
-    (6, 3): ("icosahedron", 1 / np.sqrt(5), icosahedron),
-    (10, 5): ("Petersen lines", 1 / 3, petersen),
-    (16, 6): ("Clebsch lines", 1 / 3, clebsch),
-    (28, 7): ("28 equiangular lines", 1 / 3, pairs_of_eight),
-    (36, 15): ("36 equiangular lines", 1 / 5, latin_square_lines),
-    (276, 23): ("276 equiangular lines", 1 / 5, witt_lines),
-    (12, 4): ("root system D4", 1 / 2, lambda: roots_d(4)),
-    (36, 6): ("root system E6", 1 / 2, roots_e6),
-    (63, 7): ("root system E7", 1 / 2, roots_e7),
-    (120, 8): ("root system E8", 1 / 2, roots_e8),
-    (4, 3): ("diagonals of the cube", 1 / 3, lambda: cube()[3:]),
-    (7, 3): ("axes and diagonals of the cube", 1 / np.sqrt(3), cube),
-    (1408, 22): ("Leech section", 1 / 3, leech_subsection),
-    (2300, 23): ("Leech section", 1 / 3, leech_section),
-    (46575, 23): ("laminated lattice", 1 / 2, laminated),
-    (98280, 24): ("Leech lattice", 1 / 2, leech),
-}
-"""(k, d) -> name, coherence, vectors. The coherences are exact; most attain a proven lower bound (Levenshtein)."""
+def cube() -> Array:
+    """The 3 axes of a cube, then its 4 diagonals: 7 lines in R^3 at 1/sqrt(3)."""
+    return np.concatenate([np.eye(3), [[1.0, 1, 1], [1, 1, -1], [1, -1, 1], [1, -1, -1]]])
