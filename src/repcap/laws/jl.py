@@ -32,8 +32,15 @@ LAW = Law(
     _epsilon,
     _log_k,
     curves=(
-        Curve("jl_proven", f"law jl, C = {C_PROVEN:g}", "jl 8", "Johnson-Lindenstrauss, as quoted"),
-        Curve("jl_random", f"law jl, C = {C_RANDOM:g}", "jl 3.03", "fitted to random vectors", {"C": C_RANDOM}),
+        Curve("jl_proven", f"law jl, C = {C_PROVEN:g}", "jl 8", "Johnson-Lindenstrauss, as quoted", "at least"),
+        Curve(
+            "jl_random",
+            f"law jl, C = {C_RANDOM:g}",
+            "jl 3.03",
+            "fitted to random vectors",
+            "fitted to random",
+            {"C": C_RANDOM},
+        ),
     ),
     start={"C": C_RANDOM},
     above_d=False,

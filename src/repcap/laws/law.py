@@ -37,6 +37,8 @@ class Curve:
     """In a table with many columns."""
     note: str
     """Where the constants come from, in a few words."""
+    standing: str = "fitted"
+    """What it says of k, on the page: `fitted`, `fitted to random`, `at least`."""
     params: Params = dataclasses.field(default_factory=dict)
     """The constants that differ from the law's own."""
     fitted: bool = False

@@ -12,7 +12,9 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from repcap.bracket.interval import bracket
 from repcap.errors import DomainError, InputError
+from repcap.laws import published
 from repcap.numerics import Z_DEFAULT, epsilon_class
 from repcap.page.families import family_of
 from repcap.page.records import Record, display_name
@@ -244,19 +246,18 @@ def _variants(record: Record) -> tuple[Variant, ...]:
 
 
 def _bracket(d: int, epsilon: float) -> dict[str, Limit]:
-    from repcap.bracket.interval import bracket
-
     if d > MOST_DIMENSIONS:
         return {}
     try:
         found = bracket(d, epsilon)
     except DomainError:  # epsilon <= 0 or >= 1: no coherence that lines could have
         return {}
+    law = published().key
     return {
         "construction": Limit(found.construction.log10_k, found.construction.name),
         "gilbert_varshamov": Limit(found.gilbert_varshamov, "Gilbert-Varshamov"),
         "ratio": Limit(found.laws["ratio"], "ratio"),
-        "law": Limit(found.laws["full"], "full"),
+        "law": Limit(found.laws[law], law),
         "upper": Limit(found.upper.log10_k, found.upper.name),
     }
 

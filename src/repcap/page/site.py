@@ -32,6 +32,7 @@ from repcap.page import notes
 from repcap.page.families import looks
 from repcap.page.page_rows import Limit, Row, to_rows
 from repcap.page.records import Record
+from repcap.page.tables import tables
 
 SCRIPTS = ("core.js", "laws.js", "constructions.js", "charts.js", "curves.js", "table.js", "calculator.js", "page.js")
 """In the order in which they run."""
@@ -128,6 +129,7 @@ def render(rows: Sequence[Row], *, title: str, origin: str = "", skipped: Sequen
         "z": rows[0].z,
         "fitted": fitted(),
         "start": _start(rows),
+        "tables": tables(),
     }
     parts = {
         "title": html.escape(title),

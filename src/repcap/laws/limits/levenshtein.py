@@ -18,6 +18,9 @@ import math
 
 from repcap.laws.limits.roots import root
 
+MOST_DEGREE = 300_000
+"""Beyond it the bound is not computed."""
+
 _SHRUNK = 1e-200
 """Both recurrences are rescaled below this, so that no degree underflows."""
 
@@ -30,7 +33,7 @@ def _log_binomial(top: int, bottom: int) -> float:
     return math.lgamma(top + 1) - math.lgamma(bottom + 1) - math.lgamma(top - bottom + 1)
 
 
-def log_upper(d: int, eps: float, most: int = 300_000) -> tuple[float, int] | None:
+def log_upper(d: int, eps: float, most: int = MOST_DEGREE) -> tuple[float, int] | None:
     """(ln of the bound on the number of lines in R^d with coherence <= eps, the degree N); d >= 2, 0 < eps < 1.
 
     None where N would pass `most`. Time O(N), about half a microsecond a degree; N is near

@@ -6,7 +6,7 @@ import math
 
 from repcap.domain import check_eps
 
-_ROUNDING = 2.0**-54
+ROUNDING = 2.0**-54
 """Half the distance of floats just below 1: what rounding can have taken from the eps of a set that attains it."""
 
 
@@ -21,5 +21,5 @@ def lines_in_plane(eps: float) -> int:
     DomainError
         if eps is not in (0, 1).
     """
-    rest = 1.0 - float(check_eps(eps)) - _ROUNDING  # 1 - cos(pi/k) = 2 sin^2(pi/2k) must be at least this
+    rest = 1.0 - float(check_eps(eps)) - ROUNDING  # 1 - cos(pi/k) = 2 sin^2(pi/2k) must be at least this
     return max(2, int(math.pi / (2.0 * math.asin(math.sqrt(0.5 * rest))) * (1.0 + 1e-15)))

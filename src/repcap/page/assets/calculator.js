@@ -9,13 +9,10 @@
     ["upper", "Proven upper bound", "at most"],
     ["construction", "Explicit construction", "at least"],
     ["gilbert_varshamov", "Random coding (Gilbert–Varshamov)", "at least"],
-    ["full", "Law full", "fitted"],
-    ["ratio", "Law ratio", "fitted"],
-    ["jl_random", "Law jl, C = 3.029", "fitted to random"],
-    ["jl_proven", "Law jl, C = 8", "at least"],
+    ...laws.curves.map(({ key, label, standing }) => [key, label.replace("law", "Law"), standing]).reverse(),
   ];
 
-  const FITTED = ["ratio", "full"];
+  const FITTED = laws.curves.filter((curve) => curve.fitted).map(({ key }) => key);
   let fitted = {};
 
   /** log10(10^log10k - used), null where nothing is left. */
@@ -26,17 +23,9 @@
     return gap >= 0 ? null : log10k + Math.log1p(-(10 ** gap)) / Math.LN10;
   }
 
-  const flat = (found) => ({
-    upper: found.upper.log10_k,
-    construction: found.construction.log10_k,
-    gilbert_varshamov: found.gilbert_varshamov.log10_k,
-    full: found.full.log10_k,
-    ratio: found.ratio.log10_k,
-    jl_random: found.jl_random.log10_k,
-    jl_proven: found.jl_proven.log10_k,
-  });
+  const flat = (found) => Object.fromEntries(LINES.map(([name]) => [name, found[name].log10_k]));
 
-  /** Why (d, k) lies outside the data that the laws were fitted to, in words; null inside (as repcap/laws/ranges.py). */
+  /** Why (d, k) lies outside the data that the laws were fitted to, in words; null inside (as repcap/laws/fitting/ranges.py). */
   function outside(d, log10k) {
     const dims = Object.keys(fitted).map(Number).sort((a, b) => a - b);
     const [least, most] = [dims[0], dims[dims.length - 1]];
@@ -60,7 +49,7 @@
     return [`${names.join(" and ")}: an extrapolation beyond the data that ${subject} fitted to: ${reasons.join("; ")}.`];
   }
 
-  /** What must be said beside the numbers, as repcap/laws/bracket.py says it. */
+  /** What must be said beside the numbers, as repcap/bracket/interval.py says it. */
   function warnings(d, epsilon, found) {
     const random = found.gilbert_varshamov.log10_k > found.construction.log10_k;
     const proven = random ? { log10_k: found.gilbert_varshamov.log10_k, name: "Gilbert–Varshamov" } : found.construction;
@@ -140,8 +129,11 @@
     render();
   }
 
+  /** The range of k of each d that the fitted laws rest on. */
+  const know = (ranges) => { fitted = ranges; };
+
   function start(rows, ranges) {
-    fitted = ranges;
+    know(ranges);
     for (const id of ["calc-d", "calc-eps", "calc-vocab", "calc-tied"]) byId(id).addEventListener("input", render);
     byId("calc-form").addEventListener("submit", (event) => event.preventDefault());
     byId("calc-range").addEventListener("input", (event) => choose({ epsilon: Number((10 ** Number(event.target.value)).toPrecision(3)) }));
@@ -154,5 +146,5 @@
     });
   }
 
-  repcap.calculator = { start, render, choose, left, warnings };
+  repcap.calculator = { start, know, render, choose, left, warnings };
 })();

@@ -1,9 +1,10 @@
-/* The best explicit set of lines at (d, epsilon), as repcap/laws/{families,constructions}.py choose it.
+/* The best explicit set of lines at (d, epsilon), as repcap/constructions chooses it.
    A block is {name, d, log, coherence}: log is ln k, because k itself may have thousands of digits. */
 "use strict";
 
 (() => {
   const { loosened } = repcap.laws;
+  const { sporadic, steiner } = repcap.tables;
   const LN2 = Math.log(2);
   const fits = (coherence, eps) => coherence <= loosened(eps);
   const block = (name, d, log, coherence) => ({ name, d, log, coherence });
@@ -60,40 +61,7 @@
     return false;
   });
 
-  let systems = null;
-
-  /** [b, v, r, block size] of Steiner systems with a Hadamard matrix of order r + 1, b up to a million. */
-  function steinerSystems() {
-    if (systems) return systems;
-    const largest = 1e6;
-    const found = [];
-    for (let v = 4; v * (v - 1) / 2 <= largest; v += 4) found.push([(v * (v - 1)) / 2, v, v - 1, 2]);
-    for (let v = 7; v * (v - 1) / 6 <= largest; v += 8) {
-      if (v % 6 === 1 || v % 6 === 3) found.push([(v * (v - 1)) / 6, v, (v - 1) / 2, 3]);
-    }
-    for (const q of [3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31]) {
-      for (let n = 2; n < 12 && q ** n <= 1e13; n += 1) {
-        const r = (q ** n - 1) / (q - 1);
-        found.push([q ** (n - 1) * r, q ** n, r, q]);
-        const v = (q ** (n + 1) - 1) / (q - 1);
-        found.push([(v * r) / (q + 1), v, r, q + 1]);
-      }
-    }
-    systems = found.filter(([b, , r]) => b <= largest && isHadamardOrder(r + 1)).sort((x, y) => x[0] - y[0]);
-    return systems;
-  }
-
   // Families: each gives blocks with at most d dimensions and coherence <= eps -------------------------------------
-
-  const SPORADIC = [
-    [4, 3, 1 / 3, "diagonals of the cube"], [6, 3, 1 / Math.sqrt(5), "icosahedron"],
-    [7, 3, 1 / Math.sqrt(3), "axes and diagonals of the cube"], [10, 5, 1 / 3, "Petersen lines"],
-    [16, 6, 1 / 3, "Clebsch lines"], [28, 7, 1 / 3, "28 equiangular lines"], [36, 15, 1 / 5, "36 equiangular lines"],
-    [276, 23, 1 / 5, "276 equiangular lines"], [1408, 22, 1 / 3, "Leech section"], [2300, 23, 1 / 3, "Leech section"],
-    [12, 4, 1 / 2, "root system D4"], [36, 6, 1 / 2, "root system E6"], [63, 7, 1 / 2, "root system E7"],
-    [120, 8, 1 / 2, "root system E8"], [378, 12, 1 / 2, "Coxeter-Todd lattice"], [46575, 23, 1 / 2, "laminated lattice"],
-    [98280, 24, 1 / 2, "Leech lattice"], [26208000, 48, 1 / 2, "extremal lattice P48"], [3109087800, 72, 1 / 2, "Nebe's lattice"],
-  ];
 
   const binomials = (n, upTo) => {
     let [term, sum] = [1, 0];
@@ -109,7 +77,7 @@
     if (d >= 3 && fits(1 / d, eps)) found.push(block("simplex", d, Math.log(d + 1), 1 / d));
     const k = repcap.laws.linesInPlane(eps);
     if (d >= 2 && k >= 3) found.push(block(`${k} equal angles in the plane`, 2, Math.log(k), Math.cos(Math.PI / k)));
-    for (const [lines, dim, coherence, name] of SPORADIC) {
+    for (const [lines, dim, coherence, name] of sporadic) {
       if (dim <= d && fits(coherence, eps)) found.push(block(name, dim, Math.log(lines), coherence));
     }
     if (d >= 3 && fits(0.5, eps)) found.push(block(`root system D${d}`, d, Math.log(d * (d - 1)), 0.5));
@@ -122,7 +90,7 @@
       break;
     }
     let best = null;
-    for (const [b, v, r, size] of steinerSystems()) {
+    for (const [b, v, r, size] of steiner) {
       if (b > d) break;
       if (fits(1 / r, eps) && (!best || v * (r + 1) > best.k)) best = { k: v * (r + 1), b, v, r, size };
     }

@@ -1,7 +1,7 @@
 /* What the other scripts of the page share: elements, numbers as text, scales, marker shapes, the tooltip. */
 "use strict";
 
-const repcap = {};
+const repcap = { tables: JSON.parse(document.getElementById("data").textContent).tables };
 
 (() => {
   const SVG = "http://www.w3.org/2000/svg";

@@ -71,10 +71,7 @@
     ["upper", "proven upper bound"],
     ["construction", "explicit construction"],
     ["gilbert_varshamov", "random coding (Gilbert–Varshamov)"],
-    ["full", "law full"],
-    ["ratio", "law ratio"],
-    ["jl_random", "law jl, C = 3.029"],
-    ["jl_proven", "law jl, C = 8"],
+    ...repcap.laws.curves.map(({ key, label }) => [key, label]).reverse(),
   ];
 
   /** log10 k over epsilon at one d: all laws and bounds; `pick(epsilon)` is called where the reader clicks. */

@@ -4,16 +4,18 @@
 (() => {
   const LN10 = Math.log(10);
 
-  // Three laws ----------------------------------------------------------------------------------------------------
+  const { constants, laws } = repcap.tables;
 
-  const JL_PROVEN = 8.0;
-  const JL_RANDOM = 3.029;
-  const RATIO = 1.293;
-  const FULL = { C: 0.45809143, a: 1.0668005, b: 1.44738666, c: 0.97197234 };
+  // Laws: ln k at (d, eps); their constants come with the tables -----------------------------------------------------
 
-  const jl = (d, eps, C) => (d * eps * eps) / C;
-  const ratio = (d, eps) => Math.log(d) + (d * eps * eps) / RATIO;
-  const full = (d, eps) => (Math.log(d) + ((d ** FULL.c * eps * eps) / FULL.C) ** (1 / FULL.b)) / FULL.a;
+  const FORMULAS = {
+    jl: (d, eps, { C }) => (d * eps * eps) / C,
+    ratio: (d, eps, { C }) => Math.log(d) + (d * eps * eps) / C,
+    full: (d, eps, { C, a, b, c }) => (Math.log(d) + ((d ** c * eps * eps) / C) ** (1 / b)) / a,
+  };
+
+  /** The sets of constants that the page answers by: those of laws whose formula stands above. */
+  const curves = laws.filter(({ law }) => law in FORMULAS);
 
   // ln Gamma and its half step -------------------------------------------------------------------------------------
 
@@ -92,13 +94,11 @@
 
   /** The most lines in the plane with coherence at most eps: the largest k with cos(pi/k) <= eps, 2 at least. */
   function linesInPlane(eps) {
-    const rest = 1 - eps - 2 ** -54;
+    const rest = 1 - eps - constants.plane_rounding;
     return Math.max(2, Math.floor((Math.PI / (2 * Math.asin(Math.sqrt(0.5 * rest)))) * (1 + 1e-15)));
   }
 
-  const MOST_DEGREE = 300000;
-
-  /** ln of Levenshtein's bound and the degree of its polynomial, or null beyond MOST_DEGREE; d >= 2. */
+  /** ln of Levenshtein's bound and the degree of its polynomial, or null beyond constants.most_degree; d >= 2. */
   function levenshtein(d, eps) {
     if (eps * eps * (d + 2) <= 1) return [Math.log(d) + Math.log1p(-eps * eps) - Math.log1p(-d * eps * eps), 2];
     const small = 1e-200;
@@ -106,7 +106,7 @@
     let [gBefore, gOld, g, logG, logGBefore] = [1, 1, eps, 0, 0];
     let n = 1;
     while (g > 0) {
-      if (n >= MOST_DEGREE) return null;
+      if (n >= constants.most_degree) return null;
       [pOld, p] = [p, ((2 * n + d - 2) * eps * p - n * pOld) / (n + d - 2)];
       [gBefore, logGBefore] = [gOld, logG];
       [gOld, g] = [g, ((2 * n + d) * eps * g - n * gOld) / (n + d)];
@@ -119,11 +119,8 @@
     return [logBinomial(d + n - 3, n - 2) + larger + Math.log1p(Math.exp(smaller - larger)), n];
   }
 
-  /** eps with what counts as rounding: sets are admitted up to it and limits hold up to it (repcap/laws/domain.py). */
-  const loosened = (eps) => eps + 1e-12 * Math.min(eps, 1 - eps);
-
-  /** Relative: a set that attains a bound never passes it by rounding. */
-  const ROUNDING = 2e-15;
+  /** eps with what counts as rounding: sets are admitted up to it and limits hold up to it (repcap/domain.py). */
+  const loosened = (eps) => eps + constants.slack * Math.min(eps, 1 - eps);
 
   function upper(d, given) {
     if (d === 1) return { log10_k: 0, name: "a line has one direction (exact, d = 1)" };
@@ -134,23 +131,20 @@
     if (found) candidates.push([found[0], found[1] === 2 ? "Welch (order 1)" : `Levenshtein (degree ${found[1]})`]);
     if (eps < 1 / Math.sqrt(d)) candidates.push([Math.log(d) + Math.log1p(d) - Math.log(2), "orthoplex (Rankin)"]);
     const [log, name] = candidates.reduce((best, next) => (next[0] < best[0] ? next : best));
-    return { log10_k: (log / LN10) * (1 + ROUNDING), name };
+    return { log10_k: (log / LN10) * (1 + constants.rounding), name };
   }
 
-  const law = (log) => ({ log10_k: log / LN10 });
+  const entry = (log) => ({ log10_k: log / LN10 });
 
   /** Every law and bound at (d, eps); d a whole number >= 1, 0 < eps < 1. */
   function capacity(d, eps) {
     return {
-      jl_proven: law(jl(d, eps, JL_PROVEN)),
-      jl_random: law(jl(d, eps, JL_RANDOM)),
-      ratio: law(ratio(d, eps)),
-      full: law(full(d, eps)),
-      gilbert_varshamov: law(Math.max(-logCap(d, eps), Math.log(d))),
+      ...Object.fromEntries(curves.map(({ key, law, params }) => [key, entry(FORMULAS[law](d, eps, params))])),
+      gilbert_varshamov: entry(Math.max(-logCap(d, eps), Math.log(d))),
       upper: upper(d, eps),
       construction: repcap.laws.construction(d, eps),
     };
   }
 
-  repcap.laws = { capacity, upper, loosened, linesInPlane, logCap, logGamma, logGammaStep };
+  repcap.laws = { curves, capacity, upper, loosened, linesInPlane, logCap, logGamma, logGammaStep };
 })();

@@ -1,0 +1,36 @@
+"""What the page's arithmetic takes from the library: constants, laws, and the tables of explicit sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from repcap import domain
+from repcap.constructions.families.equiangular import steiner_systems
+from repcap.constructions.families.sporadic import SPORADIC
+from repcap.laws import curves
+from repcap.laws.limits import bounds, levenshtein, plane
+
+
+def tables() -> dict[str, Any]:
+    """Data for laws.js and constructions.js, JSON-ready; about 15 KB."""
+    return {
+        "constants": {
+            "slack": domain.SLACK,
+            "rounding": bounds.ROUNDING,
+            "plane_rounding": plane.ROUNDING,
+            "most_degree": levenshtein.MOST_DEGREE,
+        },
+        "laws": [
+            {
+                "key": curve.key,
+                "law": law.name,
+                "label": curve.label,
+                "standing": curve.standing,
+                "fitted": curve.fitted,
+                "params": {**law.params, **curve.params},
+            }
+            for law, curve in curves()
+        ],
+        "sporadic": [[row.k, row.d, row.coherence, row.name] for row in SPORADIC],
+        "steiner": steiner_systems(),
+    }
