@@ -22,7 +22,7 @@ import torch
 
 from repcap.geometry.epsilon.moments import Moments
 from repcap.geometry.epsilon.passes import Collector, first_pass
-from repcap.geometry.measurement.measuring import measure_matrix
+from repcap.geometry.measurement.measuring import MeasureOptions, measure_matrix
 from repcap.geometry.rows.reader import RowReader, default_block_rows
 from repcap.geometry.rows.unit_rows import Normaliser
 from repcap.matrix import Matrix, TensorMatrix
@@ -148,7 +148,7 @@ def against_products(rows: int, dim: int) -> None:
         write_bf16(path, rows, dim)
         print(f"{rows} x {dim} bf16, {path.stat().st_size / 1e9:.2f} GB, {torch.get_num_threads()} threads", flush=True)
         with PeakMemory() as memory, open_source(f"{path}::embedding") as matrix:
-            whole = timed(lambda: measure_matrix(matrix, device="cpu"))
+            whole = timed(lambda: measure_matrix(matrix, MeasureOptions(device="cpu")))
         print(f"  measure, standard error and all         {whole}, peak RssAnon {memory.peak / 1e6:.0f} MB")
         with open_source(f"{path}::embedding") as matrix:
             passed, plain = side_by_side(matrix)
@@ -161,7 +161,7 @@ def against_all_pairs(rows: int, dim: int) -> None:
     stored = torch.randn((rows, dim), generator=torch.Generator().manual_seed(1)) + 0.05
     moments = one_pass(TensorMatrix(stored))
     passed = min(timed(lambda: one_pass(TensorMatrix(stored))) for _ in range(3))
-    whole = timed(lambda: measure_matrix(TensorMatrix(stored), device="cpu"))
+    whole = timed(lambda: measure_matrix(TensorMatrix(stored), MeasureOptions(device="cpu")))
     found: list[tuple[float, float]] = []
     direct = timed(lambda: found.append(all_pairs(stored)))
     mean, std = found[0]

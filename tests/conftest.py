@@ -35,7 +35,7 @@ class Outcome:
 @pytest.fixture
 def repcap(capsys: pytest.CaptureFixture[str]):
     """Run the command line in this process: `repcap("measure", path, "--json").json`."""
-    from repcap.console.main import run
+    from repcap.cli import run
 
     def call(*argv: object) -> Outcome:
         capsys.readouterr()

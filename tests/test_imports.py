@@ -19,7 +19,7 @@ def loaded_by(code: str) -> set[str]:
     return set(done.stderr.split())
 
 
-@pytest.mark.parametrize("code", ["import repcap", "import repcap; dir(repcap)", "import repcap.console.main"])
+@pytest.mark.parametrize("code", ["import repcap", "import repcap; dir(repcap)", "import repcap.cli"])
 def test_import_loads_nothing_heavy(code):
     assert loaded_by(code) == set()
 
@@ -33,7 +33,7 @@ def test_studies_load_nothing_heavy_before_they_are_called():
 
 @pytest.mark.parametrize("argv", [["--help"], ["--version"]])
 def test_command_line_starts_without_torch(argv):
-    assert loaded_by(f"from repcap.console.main import run; run({argv!r})") == set()
+    assert loaded_by(f"from repcap.cli import run; run({argv!r})") == set()
 
 
 def test_no_module_imports_what_another_keeps_private():

@@ -9,6 +9,7 @@ import inspect
 import json
 import pickle
 import threading
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +50,9 @@ def test_type_checkers_see_the_names_that_are_there():
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert seen == repcap._PUBLIC
+    assert seen.keys() == repcap._PUBLIC.keys()
+    for name, module in seen.items():
+        assert getattr(import_module(module), name) is getattr(repcap, name)
     assert Path(repcap.__file__).with_name("py.typed").exists()
 
 
@@ -119,11 +122,13 @@ def test_the_repr_of_a_result_holds_no_matrix(result):
     assert "tensor(" not in text
 
 
-def test_a_measurement_prints_in_a_line():
+def test_a_measurement_prints_in_three_lines():
     found = repcap.measure(rows())
-    assert repr(found) == (
-        f"Measured(array, 300 x 24: mean {found.mean:.6f}, std {found.std:.6f}, epsilon {found.epsilon:.6f} ± "
-        f"{found.epsilon_se:.2g}, class high)"
+    first, second = repr(found).splitlines()[:2]
+    assert first == "Measured: array, 300 x 24"
+    assert second == (
+        f"  mean {found.mean:.6f}, std {found.std:.6f}, epsilon {found.epsilon:.6f} ± {found.epsilon_se:.2g}, "
+        f"{found.epsilon_ratio:.3g} x random, class high"
     )
     assert repr(repcap.Moments.empty(3)) == "Moments(0 rows, d = 3)"
     assert "epsilon" in dir(found)
@@ -220,8 +225,8 @@ def test_row_numbers_come_in_any_kind_of_list(ids):
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: repcap.measure(rows(), exclude_ids=3), InputError, r"--exclude-ids 3: give row numbers, such as"),
-        (lambda: repcap.measure(rows(), None), InputError, "matrix = None: give embedding"),
+        (lambda: repcap.measure(rows(), exclude_ids=3), InputError, r"exclude_ids = 3: give a list of whole numbers"),
+        (lambda: repcap.measure(rows(), None), InputError, "matrix = None: give text"),
         (lambda: repcap.measure(rows()[0]), VectorsError, r"1 row with a direction: a cosine needs two \(array\)"),
         (lambda: repcap.measure(rows()[:0]), VectorsError, "array has no rows"),
         (lambda: repcap.measure(rows()[:, :0]), VectorsError, "array has no columns"),
@@ -239,8 +244,10 @@ def test_a_mistake_is_one_clear_line(call, error, words):
 
 
 def test_unknown_options_are_refused_by_name():
-    with pytest.raises(TypeError, match="unexpected keyword argument 'zed'"):
+    with pytest.raises(InputError, match="measure has no option zed; did you mean z"):
         repcap.measure(rows(), zed=3)
+    with pytest.raises(InputError, match="measure has no option sed; did you mean seed"):
+        repcap.measure(rows(), sed=3)
 
 
 # Progress

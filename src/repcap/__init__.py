@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from repcap import errors
 from repcap._version import __version__
+from repcap.verbs import public
 
 if TYPE_CHECKING:  # what type checkers and editors see; the table below is what happens
     from repcap.bracket.capacity import Capacity as Capacity
@@ -66,47 +67,16 @@ if TYPE_CHECKING:  # what type checkers and editors see; the table below is what
     from repcap.verbs.track.study import track as track
 
 _PUBLIC: dict[str, str] = {
-    "measure": "repcap.studies.measured",
-    "Measured": "repcap.studies.measured",
     "Measurement": "repcap.geometry.measurement.measurement",
     "Moments": "repcap.geometry.epsilon.moments",
     "inspect_source": "repcap.sources",
     "Inspection": "repcap.sources.roles.inspection",
     "open_source": "repcap.sources",
-    "pairs": "repcap.verbs.pairs.study",
-    "PairDistribution": "repcap.verbs.pairs.study",
-    "neighbours": "repcap.verbs.neighbours.study",
-    "Neighbourhood": "repcap.verbs.neighbours.study",
-    "compare": "repcap.verbs.compare.study",
-    "Comparison": "repcap.verbs.compare.study",
-    "track": "repcap.verbs.track.study",
-    "Track": "repcap.verbs.track.study",
-    "dictionary": "repcap.verbs.dictionary.study",
-    "Dictionary": "repcap.verbs.dictionary.study",
-    "probes": "repcap.verbs.probes.study",
-    "Probes": "repcap.verbs.probes.probe_result",
-    "latents": "repcap.verbs.latents.study",
-    "Latents": "repcap.verbs.latents.study",
-    "capacity": "repcap.bracket.capacity",
-    "Capacity": "repcap.bracket.capacity",
-    "fit": "repcap.verbs.fit.study",
-    "Fit": "repcap.laws.fitting.fit",
-    "reproduce": "repcap.verbs.reproduce.study",
-    "Reproduction": "repcap.verbs.reproduce.study",
-    "design": "repcap.verbs.design.study",
-    "Design": "repcap.verbs.design.study",
-    "interference": "repcap.verbs.interference.study",
-    "Interference": "repcap.verbs.interference.study",
-    "pack": "repcap.packing.solve",
-    "Packing": "repcap.packing.packed",
-    "pack_max": "repcap.packing.largest",
-    "PackMax": "repcap.packing.largest",
-    "sweep": "repcap.verbs.sweep.study",
-    "survey": "repcap.verbs.survey.study",
     "Batch": "repcap.jobs.batch",
     "Store": "repcap.jobs.store",
+    **public(),
 }
-"""Public name -> module that defines it; each verb with the class of its result."""
+"""Public name -> module that has it: some rooms' own, and what each verb exports."""
 
 __all__ = ["__version__", "errors", *_PUBLIC]
 

@@ -8,7 +8,7 @@ from repcap.console import interrupt
 def main() -> None:
     """Run the command line. Ctrl-C is one line from here on, before the rest is imported."""
     interrupt.install()
-    from repcap.console.main import entry
+    from repcap.cli import entry
 
     entry()
 

@@ -5,6 +5,7 @@
     RepcapError                 exit code 2 on the command line, one line, no traceback
     ├── DomainError             a number is outside the domain of a formula (also a ValueError)
     ├── InputError              an argument, option or file of ours is unusable (also a ValueError)
+    │   └── OptionError         a parameter has a value that means nothing, or is unknown
     ├── SourceError             a checkpoint cannot be read, or does not hold what was asked for
     │   ├── MatrixNotFound      no such tensor; the message lists what could be measured
     │   ├── UnsafeFileError     the file asks for code to be run, or points outside its directory
@@ -31,6 +32,23 @@ class DomainError(RepcapError, ValueError):
 
 class InputError(RepcapError, ValueError):
     """An argument, an option or a small input file (CSV, YAML, list) is unusable."""
+
+
+class OptionError(InputError):
+    """A parameter has a value that means nothing. `str` names it as Python does; the command line adds its dashes."""
+
+    def __init__(self, parameter: str, value: object, reason: str) -> None:
+        super().__init__(parameter, value, reason)
+        self.parameter, self.value, self.reason = parameter, value, reason
+
+    def __str__(self) -> str:
+        return f"{self.parameter} = {_short(self.value)}: {self.reason}"
+
+
+def _short(value: object) -> str:
+    """`value` in at most 60 characters."""
+    shown = value if isinstance(value, str) else repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
 
 class SourceError(RepcapError):

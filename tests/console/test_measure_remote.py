@@ -102,7 +102,7 @@ def test_full_download_where_it_is_allowed(hub: HubServer, repcap: Any) -> None:
 
 RUN = """
 import sys
-from repcap.console.main import run
+from repcap.cli import run
 code = run(sys.argv[1:])
 # The peak of this program, not of the process that it was forked from.
 with open("/proc/self/status") as status:

@@ -44,7 +44,7 @@ def test_measure_names_the_option(option, value):
         repcap.measure(ROWS, **{option: value})
     message = str(caught.value)
     assert "\n" not in message
-    assert option.replace("_", "-") in message or f"{option} = {value!r}" in message
+    assert option in message or option.replace("_", "-") in message or option.replace("_size", "ulary size") in message
 
 
 def test_numpy_numbers_are_numbers():

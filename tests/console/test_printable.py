@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from repcap.console import common
-from repcap.console.printable import printable
+from repcap.text import printable
 
 
 @pytest.mark.parametrize(

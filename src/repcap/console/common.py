@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import math
-import re
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -23,20 +21,25 @@ from rich.table import Table
 from rich.text import Text
 
 from repcap.console import settings
-from repcap.console.printable import printable
 from repcap.errors import InputError, MissingExtraError
 from repcap.files import check_directory
 from repcap.matrix import ProgressFn
 from repcap.numerics import SEED_MOST
+from repcap.text import json_text, jsonable, printable
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:N or mps.")]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, max=SEED_MOST, help="Same seed, same numbers.")]
+SourceArgument = Annotated[
+    str, typer.Argument(help="File, directory, Hub name, pkg:// ... (see repcap inspect).", metavar="SOURCE")
+]
+SourcesArgument = Annotated[
+    list[str], typer.Argument(help="File, directory, Hub name, pkg:// ... (see repcap inspect).", metavar="SOURCE...")
+]
+PlotOption = Annotated[Path | None, typer.Option("--plot", help="Draw it: a .png, .svg or .pdf.")]
 MatrixOption = Annotated[
     str, typer.Option("--matrix", help="embedding, unembedding, both, or a tensor name (see repcap inspect).")
 ]
-
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def stdout() -> Console:
@@ -64,27 +67,20 @@ def warn(message: str) -> None:
         stderr().print(f"warning: {printable(message)}", style="yellow", markup=False)
 
 
-def jsonable(value: Any) -> Any:
-    """`value` with NaN and infinities as null, which is what strict JSON readers accept."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(key): jsonable(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [jsonable(item) for item in value]
-    if hasattr(value, "to_dict"):
-        return jsonable(value.to_dict())
-    if hasattr(value, "tolist"):
-        return jsonable(value.tolist())
-    return value
-
-
 def print_json(value: Any) -> None:
     """Strict JSON on stdout, indented; plain ASCII where the stream is not UTF-8."""
     narrow = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
     text = json.dumps(jsonable(value), indent=2, ensure_ascii=narrow, allow_nan=False)
-    # A file name that is no UTF-8 reaches Python with lone surrogates, which have no code in UTF-8.
-    sys.stdout.write(_SURROGATES.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+    sys.stdout.write(json_text(text) + "\n")
+
+
+def cell(text: str) -> Text:
+    r"""`text` for a table, as it stands: brackets are no markup, terminal codes are escapes.
+
+    >>> cell("m[/x]\x1b[2J").plain
+    'm[/x]\\x1b[2J'
+    """
+    return Text(printable(text))
 
 
 def check_plot(path: Path | None) -> None:
@@ -135,17 +131,6 @@ def new_table(title: str | None = None, *columns: str) -> Table:
     for name, column in zip(names, columns, strict=True):
         table.add_column(name, justify="right" if column.startswith(">") else "left")
     return table
-
-
-def visible(text: str, width: int = 22) -> str:
-    """Token text as a reader can see it: in quotes, so that leading spaces show, control characters escaped, cut.
-
-    >>> visible(" cat"), visible("a\\tb")
-    ('" cat"', '"a\\\\tb"')
-    """
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    shown = shown if len(shown) <= width else shown[: width - 1] + "…"
-    return f'"{shown}"'
 
 
 class _Rate(ProgressColumn):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from rich.padding import Padding
 from rich.text import Text
 
-from repcap.console.common import new_table, visible
-from repcap.console.printable import printable
+from repcap.console.common import new_table
 from repcap.numerics import Z_DEFAULT
+from repcap.text import printable, shorten, visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -97,12 +97,6 @@ def meaning(found: Measurement) -> str:
         f"{times and f', which is {times}'}. "
         f"Other directions may overlap as much without standing out, and k counts how many fit."
     )
-
-
-def shorten(text: str, width: int) -> str:
-    """The end of `text`, which tells sources apart, in at most `width` characters that a terminal can show."""
-    shown = printable(text)
-    return shown if len(shown) <= width else "…" + shown[len(shown) - width + 1 :]
 
 
 def _title(found: Measurement) -> RenderableType:

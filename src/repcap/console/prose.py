@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from repcap.console.printable import printable
+from repcap.text import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from repcap.geometry.epsilon.spread import spread_of as spread_of
     from repcap.geometry.measurement.live import live_spread as live_spread
     from repcap.geometry.measurement.measurement import Measurement as Measurement
+    from repcap.geometry.measurement.measuring import MeasureOptions as MeasureOptions
     from repcap.geometry.measurement.measuring import measure_matrix as measure_matrix
     from repcap.geometry.nearest.alignment import UnitTable as UnitTable
     from repcap.geometry.nearest.alignment import largest_alignment as largest_alignment
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from repcap.geometry.rows.views import Subset as Subset
 
 _WHERE = {
+    "MeasureOptions": "measurement.measuring",
     "Measurement": "measurement.measurement",
     "Moments": "epsilon.moments",
     "PanelPair": "pairs.blocks",

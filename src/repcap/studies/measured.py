@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from repcap import geometry
-from repcap.errors import InputError
+from repcap import geometry, sources
+from repcap.bracket.interval import bracket
 from repcap.geometry.measurement.measurement import Measurement
 from repcap.matrix import Matrix, ProgressFn
+from repcap.numerics import Z_DEFAULT
+from repcap.options import (
+    AllowFullDownload,
+    AllowTruncated,
+    BlockRows,
+    Centre,
+    Device,
+    Dtype,
+    ExcludeIds,
+    Influence,
+    MatrixName,
+    OnlyIds,
+    RemoveTop,
+    Rows,
+    Seed,
+    VocabSize,
+    Z,
+    chosen,
+    verb,
+)  # fmt: skip
 from repcap.studies.digest import HashedMatrix
-
-if TYPE_CHECKING:
-    from typing import Unpack
-
-    from repcap.geometry.measurement.measuring import MeasureKeywords
 
 BOTH = ("embedding", "unembedding")
 TIED = "embedding and unembedding are tied: one matrix, measured once"
@@ -33,30 +47,42 @@ class Measured(Measurement):
     tensor_sha256: of all rows as they were read, in row order; None where not all were read.
     """
 
-    capacity: dict[str, Any] | None
+    kind = "measure"
+
+    capacity: dict[str, Any] | None = None
     capacity_warnings: tuple[str, ...] = ()
     tensor_sha256: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON of `repcap measure`."""
+    def values(self) -> dict[str, Any]:
         return {
-            **super().to_dict(),
+            **super().values(),
             "capacity": self.capacity,
             "capacity_warnings": list(self.capacity_warnings),
             "tensor_sha256": self.tensor_sha256,
         }
 
 
+@verb
 def measure(
     source: Any,
-    matrix: str = "embedding",
+    matrix: MatrixName = "embedding",
     *,
-    allow_truncated: bool = False,
-    allow_full_download: bool = False,
-    rows: int | None = None,
+    z: Z = Z_DEFAULT,
+    rows: Rows = None,
+    seed: Seed = 0,
+    influence: Influence = 0,
+    centre: Centre = False,
+    remove_top: RemoveTop = 0,
+    exclude_ids: ExcludeIds = (),
+    only_ids: OnlyIds = (),
+    vocab_size: VocabSize = None,
+    dtype: Dtype = "float32",
+    block_rows: BlockRows = None,
+    device: Device = "auto",
+    allow_truncated: AllowTruncated = False,
+    allow_full_download: AllowFullDownload = False,
     on_progress: ProgressFn | None = None,
     on_bytes: ProgressFn | None = None,
-    **options: Unpack[MeasureKeywords],
 ) -> Measured:
     """Mean, standard deviation and epsilon of the cosines between all pairs of rows of a matrix, and its capacity.
 
@@ -69,18 +95,23 @@ def measure(
         a checkpoint as in docs/sources.md, or vectors in memory, shape (n, d), one a row, of any real dtype.
     matrix : str
         `embedding`, `unembedding`, `decoder`, or a tensor's name.
+    z : float
+        epsilon = mean + z std.
+    rows, seed : int
+        estimate from so many random rows instead of measuring all.
+    influence : int
+        how many rows to list that raise, and that lower, epsilon most.
+    centre, remove_top :
+        also measure without the mean row; without so many of the strongest directions; without both.
+    exclude_ids, only_ids, vocab_size :
+        row numbers to leave out, to measure alone, and the number of leading rows to measure.
+    dtype, block_rows, device :
+        of the products; rows in memory at once (64 MiB of them by default); `auto`, `cpu`, `cuda`, `cuda:N`, `mps`.
     allow_truncated, allow_full_download : bool
         see `repcap.open_source`.
-    rows : int, optional
-        estimate from so many random rows instead of measuring all.
     on_progress, on_bytes : callable, optional
         called in this thread with (rows done, rows to do); of a remote source, also from a reading thread, with (bytes
         fetched, bytes in all).
-    options
-        z = 2.0: epsilon = mean + z std. device = "auto": cpu, cuda, cuda:N or mps. dtype = "float32": of the products,
-        or "float64". seed = 0. influence = 0: how many rows to list at either end. centre = False, remove_top = 0:
-        also without the mean row, without the strongest directions. exclude_ids, only_ids, vocab_size: which rows.
-        block_rows: rows in memory at once. `repcap.geometry.measurement.measuring.measure_matrix` says more.
 
     Returns
     -------
@@ -95,9 +126,8 @@ def measure(
     Time: n d^2 operations a pass, two to six passes. Memory: G and a copy (8 d^2 bytes each), a few blocks of rows.
     Formulas: `repcap.geometry.epsilon.moments`.
     """
-    from repcap.sources import open_source
-
-    opened = open_source(
+    asked = dict(locals())
+    opened = sources.open_source(
         source,
         matrix,
         allow_truncated=allow_truncated,
@@ -106,46 +136,28 @@ def measure(
         on_progress=on_bytes,
     )
     hashed = HashedMatrix(opened)
+    options = geometry.MeasureOptions(**chosen(geometry.MeasureOptions, asked))
     try:
-        found = geometry.measure_matrix(hashed, rows=rows, on_progress=on_progress, **options)
-        return with_capacity(found, hashed.sha256)
+        return with_capacity(geometry.measure_matrix(hashed, options, on_progress=on_progress), hashed.sha256)
     finally:
         if not isinstance(source, Matrix):  # the caller's own matrix stays open
             opened.close()
 
 
-def measure_all(sources: Sequence[Any], matrix: str = "embedding", **options: Any) -> list[Measured]:
-    """`measure` of several sources; matrix `both` measures embedding and unembedding of each, one if they are tied.
-
-    Raises
-    ------
-    InputError
-        if `sources` is empty.
-    """
-    from repcap.sources import open_source, pin_source
-
-    if not sources:
-        raise InputError("no source given: name a checkpoint, a file or a Hub repository")
-    measured = []
-    for source in sources:
-        if matrix != "both":
-            measured.append(measure(source, matrix, **options))
-            continue
-        opening = {name: options[name] for name in OPENING if name in options}
-        pinned = pin_source(source, on_progress=options.get("on_bytes"), **opening)
-        if not isinstance(pinned, Matrix):  # where there is no second one, that is said before the first is measured
-            open_source(pinned, BOTH[1], **opening).close()
-        first = measure(pinned, BOTH[0], **options)
-        measured.append(dataclasses.replace(first, notes=(*first.notes, TIED)) if first.tied else first)
-        if not first.tied:
-            measured.append(measure(pinned, BOTH[1], **options))
-    return measured
+def measure_both(source: Any, **options: Any) -> list[Measured]:
+    """`measure` of embedding and unembedding, one result if they are tied."""
+    opening = {name: options[name] for name in OPENING if name in options}
+    pinned = sources.pin_source(source, on_progress=options.get("on_bytes"), **opening)
+    if not isinstance(pinned, Matrix):  # where there is no second one, that is said before the first is measured
+        sources.open_source(pinned, BOTH[1], **opening).close()
+    first = measure(pinned, BOTH[0], **options)
+    if first.tied:
+        return [dataclasses.replace(first, notes=(*first.notes, TIED))]
+    return [first, measure(pinned, BOTH[1], **options)]
 
 
 def with_capacity(measurement: Measurement, tensor_sha256: str | None = None) -> Measured:
     """The measurement with the bracket of the number of vectors at its epsilon."""
-    from repcap.bracket.interval import bracket
-
     known = {field.name: getattr(measurement, field.name) for field in dataclasses.fields(Measurement)}
     epsilon = measurement.epsilon
     if not 0.0 < epsilon < 1.0:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from repcap.errors import VectorsError
 from repcap.geometry.epsilon.centre import subtract
-from repcap.geometry.measurement.measuring import measure_matrix
+from repcap.geometry.measurement.measuring import MeasureOptions, measure_matrix
 from repcap.matrix import TensorMatrix
 
 
@@ -29,7 +29,7 @@ def without_top(x: np.ndarray, m: int) -> np.ndarray:
 
 
 def variants(rows: torch.Tensor, **options) -> dict[str, object]:
-    found = measure_matrix(TensorMatrix(rows), device="cpu", **options)
+    found = measure_matrix(TensorMatrix(rows), MeasureOptions(device="cpu", **options))
     return {spread.rows: spread for spread in found.variants}
 
 
@@ -78,7 +78,7 @@ def test_a_row_that_is_the_mean_has_nothing_left():
 
 
 def test_equal_rows_have_nothing_left_and_say_so():
-    found = measure_matrix(TensorMatrix(torch.ones((40, 16)) * 3), device="cpu", centre=True)
+    found = measure_matrix(TensorMatrix(torch.ones((40, 16)) * 3), MeasureOptions(device="cpu", centre=True))
     assert "centred" not in {spread.rows for spread in found.variants}
     assert any("without their mean fewer than two rows are left" in note for note in found.notes)
     assert "without it nothing is left" in found.common
@@ -87,12 +87,12 @@ def test_equal_rows_have_nothing_left_and_say_so():
 def test_sentence_only_for_class_high():
     g = torch.Generator().manual_seed(0)
     noise = torch.randn((600, 500), generator=g)
-    assert measure_matrix(TensorMatrix(noise), device="cpu").common is None
-    shifted = measure_matrix(TensorMatrix(noise + 1.0), device="cpu")
+    assert measure_matrix(TensorMatrix(noise), MeasureOptions(device="cpu")).common is None
+    shifted = measure_matrix(TensorMatrix(noise + 1.0), MeasureOptions(device="cpu"))
     assert shifted.class_name == "high"
     assert shifted.common.startswith("One common direction accounts for all of the crowding")
     planes = torch.eye(500)[torch.arange(600) % 4] * 20  # four common directions
-    several = measure_matrix(TensorMatrix(noise + planes), device="cpu")
+    several = measure_matrix(TensorMatrix(noise + planes), MeasureOptions(device="cpu"))
     assert several.common.startswith("One common direction does not account for all of the crowding")
 
 
@@ -102,12 +102,12 @@ def test_dear_extras_come_from_a_sample_and_say_so(monkeypatch, brute):
     monkeypatch.setattr(extras, "EXTRA_WORK", 1.0)
     monkeypatch.setattr(extras, "EXTRA_ROWS", 400)
     rows = offset_rows(3000, 20, seed=3)
-    found = measure_matrix(TensorMatrix(rows), device="cpu")
+    found = measure_matrix(TensorMatrix(rows), MeasureOptions(device="cpu"))
     by_label = {spread.rows: spread for spread in found.variants}
     assert found.se_rows == by_label["centred"].count == by_label["top 1"].count == 400
     assert by_label["centred"].sampled
     assert by_label["top 1"].sampled
-    exact = measure_matrix(TensorMatrix(rows), device="cpu", influence=1, centre=True)
+    exact = measure_matrix(TensorMatrix(rows), MeasureOptions(device="cpu", influence=1, centre=True))
     assert exact.se_rows == 3000
     assert found.epsilon_se == pytest.approx(exact.epsilon_se, rel=0.15)
     full = next(spread for spread in exact.variants if spread.rows == "centred")

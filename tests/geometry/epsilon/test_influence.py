@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from repcap.geometry.epsilon.influence import rank_influence
-from repcap.geometry.measurement.measuring import measure_matrix
+from repcap.geometry.measurement.measuring import MeasureOptions, measure_matrix
 from repcap.matrix import TensorMatrix
 
 
@@ -28,6 +28,6 @@ def test_a_row_that_points_with_the_crowd_raises_epsilon_and_one_against_it_lowe
     g = torch.Generator().manual_seed(0)
     rows = torch.randn((400, 12), generator=g) + 1.0
     rows[7], rows[9] = 1.0, -1.0
-    found = measure_matrix(TensorMatrix(rows), device="cpu", influence=400, z=0.0)
+    found = measure_matrix(TensorMatrix(rows), MeasureOptions(device="cpu", influence=400, z=0.0))
     assert found.influence.raises[0].index == 7
     assert found.influence.lowers[0].index == 9

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from repcap.geometry.epsilon.jackknife import leave_one_out, row_terms, standard_error
 from repcap.geometry.epsilon.moments import Moments
-from repcap.geometry.measurement.measuring import measure_matrix
+from repcap.geometry.measurement.measuring import MeasureOptions, measure_matrix
 from repcap.geometry.rows.reader import RowReader
 from repcap.matrix import TensorMatrix
 
@@ -64,7 +64,7 @@ def test_few_and_many_rows_have_the_same_error_and_influence(brute):
     """n = 40 in 50 dimensions goes by the cosines, in 20 dimensions by the second pass: both against brute force."""
     for d in (50, 20):
         rows = rows_of(40, d, seed=d)
-        found = measure_matrix(TensorMatrix(rows), device="cpu", dtype="float64", influence=40)
+        found = measure_matrix(TensorMatrix(rows), MeasureOptions(device="cpu", dtype="float64", influence=40))
         whole = brute(rows).epsilon()
         change = [whole - brute(torch.cat([rows[:row], rows[row + 1 :]])).epsilon() for row in range(40)]
         mean = sum(change) / 40
@@ -83,7 +83,7 @@ def test_standard_error_predicts_the_spread_over_samples():
     values, errors = [], []
     for _ in range(400):
         rows = torch.randn((80, 6), generator=g, dtype=torch.float64) + 0.4
-        found = measure_matrix(TensorMatrix(rows), device="cpu", dtype="float64")
+        found = measure_matrix(TensorMatrix(rows), MeasureOptions(device="cpu", dtype="float64"))
         values.append(found.epsilon)
         errors.append(found.epsilon_se)
     spread = torch.tensor(values).std().item()
@@ -97,5 +97,5 @@ def test_error_from_some_rows_agrees_with_that_from_all():
 
 
 def test_two_rows_have_no_error():
-    assert measure_matrix(TensorMatrix(rows_of(2, 5, seed=1)), device="cpu").epsilon_se is None
+    assert measure_matrix(TensorMatrix(rows_of(2, 5, seed=1)), MeasureOptions(device="cpu")).epsilon_se is None
     assert math.isnan(standard_error(torch.tensor([1.0]), 10))

@@ -10,7 +10,7 @@ import torch
 
 from repcap.errors import InputError
 from repcap.geometry.epsilon.sample import Blocks, estimate, keep_rows, plan_blocks, take_blocks
-from repcap.geometry.measurement.measuring import measure_matrix
+from repcap.geometry.measurement.measuring import MeasureOptions, measure_matrix
 from repcap.geometry.rows.reader import RowReader
 from repcap.matrix import Matrix, TensorMatrix
 
@@ -111,15 +111,19 @@ def test_interval_covers_the_full_value_on_smollm2(smollm2_rows, contiguous):
 
 def test_a_sample_is_nearly_all_rows_and_the_interval_closes(brute):
     rows = alike_neighbours(300, 6, seed=5)
-    found = measure_matrix(TensorMatrix(rows), device="cpu", rows=297, dtype="float64")
+    found = measure_matrix(TensorMatrix(rows), MeasureOptions(device="cpu", rows=297, dtype="float64"))
     assert found.estimate.high - found.estimate.low < 0.02
     assert found.epsilon == pytest.approx(brute(rows).epsilon(), abs=0.01)
-    assert measure_matrix(TensorMatrix(rows), device="cpu", rows=300).estimate is None  # all rows: exact
+    assert (
+        measure_matrix(TensorMatrix(rows), MeasureOptions(device="cpu", rows=300)).estimate is None
+    )  # all rows: exact
 
 
 def test_seed_chooses_the_rows():
     rows = alike_neighbours(400, 6, seed=5)
-    first, again, other = (measure_matrix(TensorMatrix(rows), device="cpu", rows=50, seed=s) for s in (1, 1, 2))
+    first, again, other = (
+        measure_matrix(TensorMatrix(rows), MeasureOptions(device="cpu", rows=50, seed=s)) for s in (1, 1, 2)
+    )
     assert first.epsilon == again.epsilon != other.epsilon
     assert first.spread.rows == "sample"
     assert any("an estimate from 50 of 400 rows" in note for note in first.notes)
@@ -127,7 +131,7 @@ def test_seed_chooses_the_rows():
 
 def test_a_dear_matrix_is_read_once_in_whole_blocks():
     matrix = Counting(alike_neighbours(5000, 6, seed=5))
-    found = measure_matrix(matrix, device="cpu", rows=800)
+    found = measure_matrix(matrix, MeasureOptions(device="cpu", rows=800))
     assert found.estimate.block_rows == 4
     assert found.estimate.blocks == 200
     assert sum(stop - start for start, stop in matrix.calls) == 800
@@ -138,7 +142,7 @@ def test_rows_without_direction_in_the_sample_are_named():
     rows = alike_neighbours(200, 6, seed=5)
     rows[::4] = 0.0
     for matrix in (TensorMatrix(rows), Counting(rows)):
-        found = measure_matrix(matrix, device="cpu", rows=100)
+        found = measure_matrix(matrix, MeasureOptions(device="cpu", rows=100))
         assert found.findings.dropped_count > 10
         assert found.count + found.findings.dropped_count == found.estimate.blocks * found.estimate.block_rows
         assert found.estimate.rows == found.count

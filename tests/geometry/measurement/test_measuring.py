@@ -11,8 +11,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repcap.errors import DomainError, InputError, VectorsError
-from repcap.geometry.measurement.measuring import measure_matrix
+from repcap.errors import InputError, OptionError, VectorsError
+from repcap.geometry.measurement.measuring import MeasureOptions, measure_matrix
 from repcap.matrix import Matrix, MatrixInfo, TensorMatrix
 
 
@@ -26,8 +26,9 @@ class Words:
         return f"word{index}" if index < self.count else None
 
 
-def measure(stored: torch.Tensor, /, tokens: Words | None = None, **options):
-    return measure_matrix(TensorMatrix(stored, tokens=tokens), device="cpu", **options)
+def measure(stored: torch.Tensor, /, tokens: Words | None = None, on_progress=None, **options):
+    asked = MeasureOptions(device="cpu", **options)
+    return measure_matrix(TensorMatrix(stored, tokens=tokens), asked, on_progress=on_progress)
 
 
 KINDS = ("noise", "offset", "cluster", "copies", "equal", "signs", "orthonormal", "simplex", "antipodal", "sparse")
@@ -248,25 +249,25 @@ class Cube(Matrix):
 
 def test_three_dimensions_are_refused():
     with pytest.raises(VectorsError, match=r"one vector a row, got 3 dimensions \(6x4x2\)"):
-        measure_matrix(Cube(), device="cpu")
+        measure_matrix(Cube(), MeasureOptions(device="cpu"))
 
 
 OPTIONS = [
-    ({"z": math.nan}, DomainError, "z = nan"),
-    ({"z": -1.0}, DomainError, "z = -1"),
-    ({"z": math.inf}, DomainError, "z = inf"),
+    ({"z": math.nan}, OptionError, "z = nan: give a finite number"),
+    ({"z": -1.0}, OptionError, "z = -1.0: give a finite z >= 0"),
+    ({"z": math.inf}, OptionError, "z = inf: give a finite number"),
     ({"exclude_ids": [40]}, InputError, r"--exclude-ids: 40 is no row of the matrix; rows are 0..39"),
     ({"only_ids": [-1]}, InputError, "--only-ids: -1 is no row"),
     ({"vocab_size": 41}, InputError, "vocabulary size 41 is outside 1..40"),
     ({"vocab_size": 0}, InputError, "vocabulary size 0"),
     ({"exclude_ids": range(40)}, VectorsError, "0 rows with a direction"),
     ({"only_ids": [4]}, VectorsError, "1 row with a direction"),
-    ({"dtype": "float16"}, VectorsError, "cannot compute in float16"),
-    ({"block_rows": 0}, InputError, "--block-rows 0"),
+    ({"dtype": "float16"}, OptionError, "dtype = float16: use float32, float64"),
+    ({"block_rows": 0}, OptionError, "block_rows = 0: a block"),
     ({"rows": 5}, InputError, "--rows 5 is too few"),
-    ({"rows": 30, "influence": 3}, InputError, "--influence needs all rows"),
-    ({"influence": -1}, InputError, "--influence -1"),
-    ({"remove_top": -1}, InputError, "--remove-top -1"),
+    ({"rows": 30, "influence": 3}, OptionError, "influence = 3: it needs all rows"),
+    ({"influence": -1}, OptionError, "influence = -1: give how many"),
+    ({"remove_top": -1}, OptionError, "remove_top = -1: give how many"),
     ({"remove_top": 8}, InputError, "--remove-top 8 leaves nothing"),
 ]
 

@@ -188,12 +188,12 @@ def test_scattered_rows_come_in_few_requests(hub: HubServer) -> None:
 
 def test_a_sample_measures_what_was_sampled(hub: HubServer) -> None:
     """`--rows` through geometry: an estimate that agrees with the whole, from a part of the bytes."""
-    from repcap.geometry.measurement.measuring import measure_matrix
+    from repcap.geometry.measurement.measuring import MeasureOptions, measure_matrix
 
     files, _ = checkpoint(rows=6000, dim=48)
     hub.add("org/model", files)
     with open_source("org/model", rows=1000) as matrix:
-        sample = measure_matrix(matrix, rows=1000, seed=7)
+        sample = measure_matrix(matrix, MeasureOptions(rows=1000, seed=7))
     sent = weights_sent(hub)
     assert sent <= header_bytes(files[FIRST]) + 1050 * 48 * 2
     with open_source("org/model") as matrix:

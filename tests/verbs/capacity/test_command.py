@@ -14,7 +14,7 @@ import pytest
 def test_it_loads_no_torch_and_no_other_heavy_package():
     program = (
         "import sys\n"
-        "from repcap.console.main import run\n"
+        "from repcap.cli import run\n"
         "code = run(['capacity', '--d', '4096', '--eps', '0.0645', '--vocab', '32000'])\n"
         "code += run(['capacity', '--d', '4096', '--k', '1e6']) + run(['capacity', '--k', '1e6', '--eps', '0.06'])\n"
         "heavy = ('torch', 'transformers', 'ray', 'matplotlib', 'plotly', 'huggingface_hub', 'gguf', 'scipy')\n"

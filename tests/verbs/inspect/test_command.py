@@ -120,7 +120,7 @@ def test_inspect_of_headers_alone_needs_no_torch(folder) -> None:
 
     save_file({EMBED: torch.zeros(4, 3)}, folder / "tied.safetensors")
     code = (
-        "import sys; from repcap.console.main import run; "
+        "import sys; from repcap.cli import run; "
         "assert run(['inspect', 'tied.safetensors']) == 0; assert 'torch' not in sys.modules"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)

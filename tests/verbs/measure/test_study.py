@@ -18,7 +18,7 @@ from repcap.errors import MatrixNotFound, VectorsError
 from repcap.laws import full
 from repcap.matrix import TensorMatrix
 from repcap.numerics import LN10
-from repcap.studies.measured import measure_all
+from repcap.studies.measured import measure_both
 
 
 def noise(n: int, d: int, seed: int = 0, offset: float = 0.0) -> torch.Tensor:
@@ -48,14 +48,14 @@ def test_the_two_matrices_of_a_checkpoint(untied):
         assert found.info.name == name
         assert found.tied is False
         assert found.epsilon == pytest.approx(repcap.measure(tensors[name]).epsilon, abs=1e-12)
-    both = measure_all([str(path)], "both")
+    both = measure_both(str(path))
     assert [one.info.role for one in both] == ["embedding", "unembedding"]
 
 
 def test_a_tied_checkpoint_is_measured_once(tmp_path):
     save_file({"model.embed_tokens.weight": noise(100, 8)}, tmp_path / "model.safetensors")
     (tmp_path / "config.json").write_text(json.dumps({"tie_word_embeddings": True}))
-    (found,) = measure_all([str(tmp_path)], "both")
+    (found,) = measure_both(str(tmp_path))
     assert found.tied is True
     assert found.to_dict()["notes"][-1] == "embedding and unembedding are tied: one matrix, measured once"
     assert found.epsilon == repcap.measure(str(tmp_path)).epsilon
@@ -66,7 +66,7 @@ def test_both_of_a_source_with_one_is_refused_before_it_is_measured(monkeypatch)
         "repcap.geometry.measurement.measuring.measure_matrix", lambda *_, **__: pytest.fail("measured in vain")
     )
     with pytest.raises(MatrixNotFound):
-        measure_all([noise(30, 8)], "both")
+        measure_both(noise(30, 8))
 
 
 def test_capacity_is_the_bracket_at_epsilon():

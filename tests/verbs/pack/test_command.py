@@ -181,7 +181,7 @@ CHILD = """
 import sys
 from repcap.packing.search.resume import Checkpoint
 Checkpoint.__init__.__defaults__ = (float(sys.argv[1]),)
-from repcap.console.main import run
+from repcap.cli import run
 sys.exit(run(sys.argv[2:]))
 """
 

@@ -69,12 +69,12 @@ def test_options_reach_the_measurement(here, repcap):
         ([], "no models to survey"),
         (["none.txt"], "cannot read the list of models none.txt"),
         (["models.txt", "--engine", "slurm"], "unknown engine 'slurm'"),
-        (["models.txt", "--z", "nan"], "option z must be a finite number"),
-        (["models.txt", "--timeout", "nan", "--engine", "inline"], "must be positive"),
-        (["models.txt", "--rows", "1"], "rows must be a whole number of at least 2"),
+        (["models.txt", "--z", "nan"], "--z nan: give a finite number"),
+        (["models.txt", "--timeout", "nan", "--engine", "inline"], "--timeout nan: give a finite number"),
+        (["models.txt", "--rows", "1"], "--rows 1: give 2 or more"),
         (["models.txt", "--store", "no/dir/s.sqlite"], "there is no directory no/dir"),
         (["models.txt", "--store", "models.txt"], "not a repcap result store"),
-        (["models.txt", "--retries", "-1", "--engine", "inline"], "must not be negative"),
+        (["models.txt", "--retries", "-1", "--engine", "inline"], "--retries -1: give at least 0"),
         (["--table-only"], "goes with --published"),
         (["trend", "none.sqlite"], "no result store at none.sqlite"),
         (["trend", "--without", "nobody"], "no model named 'nobody'"),
@@ -151,7 +151,7 @@ def test_help_names_both(repcap):
 def test_survey_starts_without_torch(here):
     """The driver only writes; torch belongs to the workers."""
     program = (
-        "import sys; from repcap.console.main import run; from repcap.verbs.survey import study as survey\n"
+        "import sys; from repcap.cli import run; from repcap.verbs.survey import study as survey\n"
         "assert run(['survey', '--published', '--table-only', '--quiet']) == 0\n"
         "assert run(['survey', 'trend', '--quiet']) == 0\n"
         "assert survey.units_of(survey.read_list('models.txt'))\n"

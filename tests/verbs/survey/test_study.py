@@ -225,7 +225,7 @@ def test_a_real_model_through_a_worker_process(store):
 def test_nothing_to_do_is_an_error(store):
     with pytest.raises(InputError, match="no models"):
         survey([], store)
-    with pytest.raises(InputError, match="unknown option colour"):
+    with pytest.raises(InputError, match="survey has no option colour"):
         survey(["x"], store, colour="red")
     assert not store.exists()
 

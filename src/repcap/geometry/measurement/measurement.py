@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from repcap._version import __version__
 from repcap.geometry.epsilon.epsilon import Spread
 from repcap.matrix import MatrixInfo
 from repcap.numerics import finite
+from repcap.result import Result
 
 if TYPE_CHECKING:
     from repcap.geometry.epsilon.influence import Influence
@@ -77,7 +77,7 @@ class RowFindings:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Measurement:
+class Measurement(Result):
     """Cosines between all pairs of rows of one matrix, in two numbers, and what follows from them.
 
     Plain Python numbers, strings and tuples; it compares, copies and pickles.
@@ -101,16 +101,21 @@ class Measurement:
     estimate: Estimate | None
     findings: RowFindings
     notes: tuple[str, ...]
-    options: dict[str, Any]
     device: str
-    seconds: float
     bytes_read: int
 
-    def __repr__(self) -> str:
+    kind = "measurement"
+
+    @property
+    def title(self) -> str:
+        return f"{self.info.title}, {self.count} x {self.dim}"
+
+    @property
+    def numbers(self) -> str:
         error = "" if self.epsilon_se is None else f" ± {self.epsilon_se:.2g}"
         return (
-            f"{type(self).__name__}({self.info.title}, {self.count} x {self.dim}: "
-            f"mean {self.mean:.6f}, std {self.std:.6f}, epsilon {self.epsilon:.6f}{error}, class {self.class_name})"
+            f"mean {self.mean:.6f}, std {self.std:.6f}, epsilon {self.epsilon:.6f}{error}, "
+            f"{self.epsilon_ratio:.3g} x random, class {self.class_name}"
         )
 
     @property
@@ -163,7 +168,7 @@ class Measurement:
         """1 / mean squared cosine; infinite where all rows are orthogonal."""
         return self.spread.effective_dim
 
-    def to_dict(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         """Every number above, JSON-ready: null where one is not finite. Keys are stable."""
         info, spread = self.info, self.spread
         return {
@@ -195,9 +200,6 @@ class Measurement:
             **self.findings.to_dict(),
             "notes": list(self.notes),
             "warnings": list(info.warnings),
-            "options": self.options,
             "device": self.device,
-            "seconds": self.seconds,
             "bytes_read": self.bytes_read,
-            "repcap_version": __version__,
         }

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable
-from typing import Any, TypedDict
-
-import torch
 
 from repcap.devices import resolve_device
-from repcap.errors import InputError, VectorsError
-from repcap.geometry.epsilon.epsilon import Spread, check_z, null_note
+from repcap.errors import OptionError, VectorsError
+from repcap.geometry.epsilon.epsilon import Spread, null_note
 from repcap.geometry.epsilon.passes import FirstPass, first_pass
 from repcap.geometry.epsilon.sample import Estimate, estimate, keep_rows, plan_blocks
 from repcap.geometry.epsilon.spread import spread
@@ -21,61 +17,53 @@ from repcap.geometry.measurement.measurement import Measurement
 from repcap.geometry.rows.reader import RowReader, check_matrix, default_block_rows, select_rows
 from repcap.geometry.rows.unit_rows import NON_FINITE, ZERO, compute_dtype
 from repcap.matrix import Matrix, MatrixInfo, ProgressFn
-from repcap.numerics import Z_DEFAULT, check_seed, whole
-
-
-class MeasureKeywords(TypedDict, total=False):
-    """What callers may hand on to `measure_matrix`, for type checkers and editors."""
-
-    z: float
-    device: str | torch.device
-    dtype: str
-    block_rows: int | None
-    seed: int
-    influence: int
-    centre: bool
-    remove_top: int
-    exclude_ids: Iterable[int] | None
-    only_ids: Iterable[int] | None
-    vocab_size: int | None
+from repcap.numerics import Z_DEFAULT
+from repcap.options import (
+    BlockRows,
+    Centre,
+    Device,
+    Dtype,
+    ExcludeIds,
+    Influence,
+    OnlyIds,
+    RemoveTop,
+    Rows,
+    Seed,
+    VocabSize,
+    Z,
+    check,
+    recorded,
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class MeasureOptions:
-    """What was asked for, as `measure_matrix` takes it; goes into every record."""
+    """What `measure_matrix` may be told; `repcap.options` says what each means.
 
-    z: float = Z_DEFAULT
-    dtype: str = "float32"
-    block_rows: int | None = None
-    rows: int | None = None
-    seed: int = 0
-    influence: int = 0
-    centre: bool = False
-    remove_top: int = 0
-    excluded: int = 0
-    only: int = 0
-    vocab_size: int | None = None
+    Raises
+    ------
+    OptionError, DomainError
+        for a value that means nothing.
+    """
 
-    def checked(self) -> MeasureOptions:
-        """The same in plain Python numbers; DomainError or InputError for a value that means nothing."""
-        compute_dtype(self.dtype)
-        plain: dict[str, Any] = {}
-        for name in ("block_rows", "rows", "seed", "influence", "remove_top", "vocab_size"):
-            value = getattr(self, name)
-            plain[name] = None if value is None else whole(f"--{name.replace('_', '-')}", value)
-        check_seed(self.seed)
-        if self.block_rows is not None and self.block_rows < 1:
-            raise InputError(f"--block-rows {self.block_rows}: a block holds at least one row")
-        if self.influence < 0:
-            raise InputError(f"--influence {self.influence}: give how many rows to list, 0 for none")
-        if self.remove_top < 0:
-            raise InputError(f"--remove-top {self.remove_top}: give how many directions to remove, 0 for none")
+    z: Z = Z_DEFAULT
+    device: Device = "auto"
+    dtype: Dtype = "float32"
+    block_rows: BlockRows = None
+    rows: Rows = None
+    seed: Seed = 0
+    influence: Influence = 0
+    centre: Centre = False
+    remove_top: RemoveTop = 0
+    exclude_ids: ExcludeIds = ()
+    only_ids: OnlyIds = ()
+    vocab_size: VocabSize = None
+
+    def __post_init__(self) -> None:
+        for name, value in check(type(self), vars(self)).items():
+            object.__setattr__(self, name, () if value is None and name.endswith("_ids") else value)
         if self.rows is not None and self.influence:
-            raise InputError("--influence needs all rows: leave --rows out")
-        return dataclasses.replace(self, z=check_z(self.z), **plain)
-
-    def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+            raise OptionError("influence", self.influence, "it needs all rows: leave `rows` out")
 
 
 class _Progress:
@@ -101,21 +89,7 @@ class _Progress:
 
 
 def measure_matrix(
-    matrix: Matrix,
-    *,
-    z: float = Z_DEFAULT,
-    device: str | torch.device = "auto",
-    dtype: str = "float32",
-    block_rows: int | None = None,
-    rows: int | None = None,
-    seed: int = 0,
-    influence: int = 0,
-    centre: bool = False,
-    remove_top: int = 0,
-    exclude_ids: Iterable[int] | None = (),
-    only_ids: Iterable[int] | None = (),
-    vocab_size: int | None = None,
-    on_progress: ProgressFn | None = None,
+    matrix: Matrix, options: MeasureOptions | None = None, *, on_progress: ProgressFn | None = None
 ) -> Measurement:
     """Mean and standard deviation of the cosines over all pairs of rows, exactly, and what follows from them.
 
@@ -123,21 +97,9 @@ def measure_matrix(
     ----------
     matrix : Matrix
         (n, d), n >= 2 rows that have a direction. Rows that are zero or not finite are left out and named.
-    z : float
-        epsilon = mean + z std.
-    device : `auto`, `cpu`, `cuda`, `cuda:N`, `mps`
-    dtype : `float32` or `float64`
-        of the products; sums are float64. Against float64 over all pairs epsilon is within 1e-6, or 1e-12.
-    block_rows : int, optional
-        rows in memory at once; by default 64 MiB of them.
-    rows, seed : int
-        estimate from so many random rows instead (`Measurement.estimate` holds the interval).
-    influence : int
-        how many rows to list that raise, and that lower, epsilon most.
-    centre, remove_top :
-        also measure after removing the mean row; after removing the so many strongest directions; after both.
-    exclude_ids, only_ids, vocab_size :
-        row numbers to leave out, to measure alone, and the number of leading rows to measure.
+    options : MeasureOptions, optional
+        `dtype` is that of the products; sums are float64. Against float64 over all pairs epsilon is within 1e-6 for
+        float32, 1e-12 for float64.
     on_progress : callable, optional
         called with (rows done, rows to do) over all passes.
 
@@ -158,33 +120,22 @@ def measure_matrix(
     copies (8 d^2 bytes each), three blocks of rows, about 200 bytes a row; never n x n.
     """
     started, bytes_before = time.perf_counter(), matrix.bytes_read
-    excluded, only = _listed(exclude_ids, "--exclude-ids"), _listed(only_ids, "--only-ids")
-    options = MeasureOptions(
-        z, dtype, block_rows, rows, seed, influence, centre, remove_top, len(excluded), len(only), vocab_size
-    ).checked()
+    options = options or MeasureOptions()
     check_matrix(matrix)
     progress = _Progress(on_progress)
     reader = RowReader(
         matrix=matrix,
-        rows=select_rows(matrix.count, excluded, only, options.vocab_size),
-        device=resolve_device(device),
-        dtype=compute_dtype(dtype),
+        rows=select_rows(matrix.count, options.exclude_ids or (), options.only_ids or (), options.vocab_size),
+        device=resolve_device(options.device),
+        dtype=compute_dtype(options.dtype),
         block_rows=options.block_rows or default_block_rows(matrix.dim),
         on_rows=progress.tick,
     )
     sampled = options.rows is not None and options.rows < reader.count
     result = _from_sample(reader, options, progress) if sampled else _from_all(reader, options, progress)
     progress.finish()
-    return dataclasses.replace(
-        result, seconds=time.perf_counter() - started, bytes_read=matrix.bytes_read - bytes_before
-    )
-
-
-def _listed(ids: Iterable[int] | None, option: str) -> list[int]:
-    try:
-        return [] if ids is None else list(ids)
-    except TypeError:
-        raise InputError(f"{option} {ids!r}: give row numbers, such as [3, 5]") from None
+    found = dataclasses.replace(result, bytes_read=matrix.bytes_read - bytes_before)
+    return found.with_call(recorded(MeasureOptions, vars(options)), time.perf_counter() - started)
 
 
 def _from_all(reader: RowReader, options: MeasureOptions, progress: _Progress) -> Measurement:
@@ -264,7 +215,7 @@ def _measurement(
     variants: list[Spread],
     estimate: Estimate | None,
 ) -> Measurement:
-    """Put together what is known and compute the extras. Time and bytes are filled in by the caller."""
+    """Put together what is known and compute the extras. The call and the bytes are filled in by the caller."""
     high = whole.class_name == "high"
     errors = (
         extras.Uncertainty(estimate.se, estimate.rows) if estimate else extras.uncertainty(subject, options.influence)
@@ -289,9 +240,7 @@ def _measurement(
         estimate=estimate,
         findings=find_rows(subject.first, matrix.tokens),
         notes=(*_notes(whole, estimate), *emptied),
-        options=options.to_dict(),
         device=str(subject.reader.device),
-        seconds=0.0,
         bytes_read=0,
     )
 

@@ -9,6 +9,7 @@ import typer
 
 from repcap.console import common
 from repcap.console.common import DeviceOption, JsonOption, SeedOption
+from repcap.text import visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -87,7 +88,7 @@ def _show(result: Comparison) -> None:
 def _sides(result: Comparison) -> RenderableType:
     from rich.text import Text
 
-    from repcap.console.measured_view import shorten
+    from repcap.text import shorten
 
     sides = [side for side in (result.a, result.b) if side is not None]
     table = common.new_table(None, "", *(f">{name}" for name in ("a", "b")[: len(sides)]))
@@ -123,7 +124,7 @@ def _rows(rows: RowCosines) -> list[RenderableType]:
         table = common.new_table("\nrows that differ most", ">cosine", ">length b/a", ">row", "token")
         for row in rows.worst:
             number = str(row.row_a) if row.row_a == row.row_b else f"{row.row_a}/{row.row_b}"
-            token = Text("" if row.token is None else common.visible(row.token, 30))
+            token = Text("" if row.token is None else visible(row.token, 30))
             table.add_row(f"{row.cosine:.6f}", f"{row.norm_ratio:.3f}", number, token)
         parts.append(table)
     return parts
@@ -138,5 +139,5 @@ def _neighbours(found: NeighbourOverlap) -> RenderableType:
     )
     table = common.new_table(title, ">Jaccard", ">row", "token")
     for token, row, value in found.least[:5]:
-        table.add_row(f"{value:.3f}", str(row), Text("" if token is None else common.visible(token, 30)))
+        table.add_row(f"{value:.3f}", str(row), Text("" if token is None else visible(token, 30)))
     return table

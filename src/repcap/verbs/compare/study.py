@@ -215,9 +215,8 @@ def _need_two(left: Matrix, right: Matrix, b: Any) -> None:
 
 
 def _measured(matrix: Matrix, options: CompareOptions, on_progress: ProgressFn | None) -> Measured:
-    return with_capacity(
-        geometry.measure_matrix(matrix, z=options.z, device=options.device, seed=options.seed, on_progress=on_progress)
-    )
+    asked = geometry.MeasureOptions(z=options.z, device=options.device, seed=options.seed)
+    return with_capacity(geometry.measure_matrix(matrix, asked, on_progress=on_progress))
 
 
 def _compare(

@@ -56,8 +56,8 @@ def command(
 
 
 def _show(found: Design) -> None:
-    from repcap.console.measured_view import shorten
     from repcap.console.prose import prose
+    from repcap.text import shorten
 
     console = common.stdout()
     console.print(prose(found.reading))

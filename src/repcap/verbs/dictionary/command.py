@@ -8,6 +8,7 @@ import typer
 
 from repcap.console import common
 from repcap.console.common import DeviceOption, JsonOption, SeedOption
+from repcap.text import visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -89,7 +90,7 @@ def _rows(result: Dictionary) -> RenderableType:
 def _against(found: Against) -> RenderableType:
     from rich.text import Text
 
-    from repcap.console.measured_view import shorten
+    from repcap.text import shorten
 
     table = common.new_table("\nagainst the embedding", "", ">", "")
     table.add_row("embedding", str(found.count), Text(shorten(found.source, 40)))
@@ -112,6 +113,6 @@ def _strongest(found: Against) -> RenderableType:
 
     table = common.new_table("\nrows nearest to the embedding", ">|cosine|", ">row", ">embedding row", "token")
     for row, other, token, cosine in found.strongest:
-        shown = Text("" if token is None else common.visible(token, 30))
+        shown = Text("" if token is None else visible(token, 30))
         table.add_row(f"{cosine:.4f}", str(row), str(other), shown)
     return table

@@ -189,8 +189,8 @@ def dictionary(
     if top < 0:
         raise InputError(f"--top {top}: give how many rows to name, 0 for none")
     with open_source(source, matrix) as opened:
-        found = geometry.measure_matrix(opened, z=z, seed=seed, device=device, on_progress=on_progress)
-        measured = with_capacity(found)
+        options = geometry.MeasureOptions(z=z, seed=seed, device=device)
+        measured = with_capacity(geometry.measure_matrix(opened, options, on_progress=on_progress))
         alive, counts = _alive(opened)
         if alive.sum() < 2:
             raise VectorsError(f"{int(alive.sum())} row of {opened.info.name} is alive: a cosine needs two")

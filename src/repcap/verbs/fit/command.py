@@ -18,9 +18,9 @@ from repcap.console.common import (
     stdout,
     warn,
 )
-from repcap.console.printable import printable
 from repcap.errors import InputError
 from repcap.laws import LAWS
+from repcap.text import printable
 
 if TYPE_CHECKING:
     from repcap.laws.fitting.data import PackingTable

@@ -58,3 +58,6 @@ def fit(
         seed=seed,
         on_progress=on_progress,
     )
+
+
+__all__ = ["Fit", "fit"]

@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from repcap.console.common import JsonOption, new_table, print_json, stdout, warn
-from repcap.console.printable import printable
+from repcap.text import printable
 
 if TYPE_CHECKING:
     from repcap.sources.roles.inspection import Candidate, Inspection

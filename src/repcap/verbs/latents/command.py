@@ -36,7 +36,7 @@ def command(
     The model reads a text; the states at every layer are added to sums and not kept. Needs transformers
     (pip install 'repcap[latents]'); nothing is downloaded.
     """
-    from repcap.console.ids import parse_ids
+    from repcap.options import parse_ids
     from repcap.verbs.latents.study import latents
 
     common.check_plot(plot)
@@ -65,8 +65,8 @@ def command(
 
 
 def _show(result: Latents) -> None:
-    from repcap.console.measured_view import shorten
     from repcap.console.prose import WIDTH, prose
+    from repcap.text import shorten
 
     console = common.stdout()
     console.print(shorten(result.source, WIDTH), style="bold", markup=False)

@@ -305,9 +305,10 @@ def _study(
     step = max(1, window - len(front))
     before = np.array(front, dtype=np.int64)
     windows = [np.concatenate([before, stream[at : at + step]]) for at in range(0, len(stream), step)]
-    whole = geometry.measure_matrix(embedding, z=options.z, centre=True)
+    whole = geometry.measure_matrix(embedding, geometry.MeasureOptions(z=options.z, centre=True))
     distinct: list[int] = np.unique(stream).tolist()
-    on_text = geometry.measure_matrix(embedding, z=options.z, only_ids=distinct).spread if len(distinct) > 1 else None
+    of_text = geometry.MeasureOptions(z=options.z, only_ids=distinct)
+    on_text = geometry.measure_matrix(embedding, of_text).spread if len(distinct) > 1 else None
     found, blocks = read_layers(loaded.model, windows, layers, whole.dim, options, on_progress)
     judged = tuple(
         LayerLatents(

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from repcap.console import common
 from repcap.console.common import DeviceOption, JsonOption
-from repcap.console.printable import printable
 from repcap.errors import InputError
+from repcap.text import printable, visible
 
 if TYPE_CHECKING:
     from repcap.verbs.neighbours.study import Analogy, Neighbour, Neighbourhood, Overview, PairKind, TokenNeighbours
@@ -91,7 +91,7 @@ def _show(found: Neighbourhood) -> None:
 
 
 def _text(token: str | None) -> Text:
-    return Text("" if token is None else common.visible(token, 20))
+    return Text("" if token is None else visible(token, 20))
 
 
 def _lines(chosen: tuple[Neighbour, ...]) -> list[tuple[str, Text, str]]:
@@ -99,7 +99,7 @@ def _lines(chosen: tuple[Neighbour, ...]) -> list[tuple[str, Text, str]]:
 
 
 def _token(found: TokenNeighbours) -> Any:
-    name = common.visible(found.token) if found.token is not None else ""
+    name = visible(found.token) if found.token is not None else ""
     table = common.new_table(None, ">row", "nearest", ">cosine", "  ", ">row", "most opposed", ">cosine")
     table.title = Text(f"\n{name} (row {found.row})")
     for near, far in zip(_lines(found.nearest), _lines(found.opposed), strict=True):
@@ -139,9 +139,7 @@ def _overview(found: Overview) -> None:
     table = common.new_table(None, ">row", "primary token", ">cluster", "some of the tokens nearest to it")
     table.title = Text(f"\n{found.primary_count} primary tokens: nearest neighbour of more than {found.tau} others")
     for cluster in found.primary:
-        members = " ".join(
-            f"#{one.row}" if one.token is None else common.visible(one.token, 14) for one in cluster.members
-        )
+        members = " ".join(f"#{one.row}" if one.token is None else visible(one.token, 14) for one in cluster.members)
         table.add_row(str(cluster.row), _text(cluster.token), str(cluster.size), Text(members, no_wrap=True))
     console.print(table if found.primary else table.title)
     if found.tail is not None:

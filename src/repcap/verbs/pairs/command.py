@@ -13,7 +13,7 @@ from rich.text import Text
 
 from repcap.console import common
 from repcap.console.common import DeviceOption, JsonOption, SeedOption
-from repcap.console.printable import printable
+from repcap.text import printable, visible
 
 if TYPE_CHECKING:
     from repcap.verbs.pairs.study import NamedPair, PairDistribution
@@ -44,7 +44,7 @@ def command(
     Mean and standard deviation hide the tail. This multiplies every pair once, in blocks, and gives quantiles,
     the share of pairs beyond epsilon on both sides, and the most alike and most opposed tokens.
     """
-    from repcap.console.ids import parse_ids
+    from repcap.options import parse_ids
     from repcap.verbs.pairs.study import pairs
 
     common.check_plot(plot)
@@ -143,6 +143,6 @@ def _share(share: float) -> str:
 def _pair_table(title: str, chosen: tuple[NamedPair, ...]) -> Table:
     table = common.new_table(f"\n{title}", ">cosine", ">row", "token", ">row", "token")
     for pair in chosen:
-        texts = [Text("" if text is None else common.visible(text)) for text in (pair.token_i, pair.token_j)]
+        texts = [Text("" if text is None else visible(text)) for text in (pair.token_i, pair.token_j)]
         table.add_row(f"{pair.cosine:.6f}", str(pair.i), texts[0], str(pair.j), texts[1])
     return table

@@ -10,6 +10,7 @@ import typer
 
 from repcap.console import common
 from repcap.console.common import DeviceOption, JsonOption, SeedOption
+from repcap.text import visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -41,8 +42,8 @@ def command(
     attention, too): how near to orthogonal each set is, how near to the token embeddings its vectors come, how long
     they are, and the gains of the norms.
     """
-    from repcap.console.ids import parse_ids
     from repcap.errors import InputError
+    from repcap.options import parse_ids
     from repcap.verbs.probes.study import probes
 
     if show not in SHOWN:
@@ -71,8 +72,8 @@ def command(
 
 
 def _show(result: Probes, show: str) -> None:
-    from repcap.console.measured_view import shorten
     from repcap.console.prose import WIDTH, prose
+    from repcap.text import shorten
 
     console = common.stdout()
     console.print(shorten(result.source, WIDTH), style="bold", markup=False)
@@ -104,7 +105,7 @@ def _by_part(result: Probes) -> RenderableType:
         spreads = [part.spread for part in parts if part.spread is not None]
         aligned = [part.aligned for part in parts if part.aligned is not None]
         best = max(aligned, key=lambda found: found.largest, default=None)
-        token = "" if best is None else str(best.row) if best.token is None else common.visible(best.token, 12)
+        token = "" if best is None else str(best.row) if best.token is None else visible(best.token, 12)
         table.add_row(
             name,
             "writes" if parts[0].writes else "reads",

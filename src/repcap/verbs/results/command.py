@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from repcap.console.common import JsonOption, new_table, note, print_json, stdout
-from repcap.console.printable import cell
+from repcap.console.common import JsonOption, cell, new_table, note, print_json, stdout
 from repcap.errors import InputError
 
 if TYPE_CHECKING:

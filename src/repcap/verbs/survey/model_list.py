@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from repcap.errors import InputError
+from repcap.options import check_options
+from repcap.studies.measured import measure
 
 BOTH = "both"
-
-OPTIONS: dict[str, tuple[type, ...]] = {
-    "z": (int, float),
-    "seed": (int,),
-    "dtype": (str,),
-    "block_rows": (int,),
-    "influence": (int,),
-    "centre": (bool,),
-    "remove_top": (int,),
-    "exclude_ids": (list,),
-    "only_ids": (list,),
-    "vocab_size": (int,),
-    "allow_truncated": (bool,),
-    "allow_full_download": (bool,),
-}
-"""Options of `repcap measure` that a list may set, and what they hold."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,8 +129,7 @@ def _entry(item: Any, defaults: Mapping[str, Any], where: str) -> Entry:
     if unknown:
         raise InputError(f"{where}: unknown key {min(unknown)}; known are {', '.join(sorted(_FIELDS))}")
     options = {**_options(defaults.get("options"), where), **_options(item.get("options"), where)}
-    check_options(options, where)
-    merged = {**defaults, **item, "options": options}
+    merged = {**defaults, **item, "options": check_options(measure, options, where)}
     for key in ("matrix", "name", "family"):
         if merged.get(key) is not None and not isinstance(merged[key], str):
             raise InputError(f"{where}: {key} must be text, not {merged[key]!r}")
@@ -157,18 +141,6 @@ def check_rows(rows: Any, where: str) -> None:
     """Raise InputError unless `rows` is None or a whole number of at least 2."""
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 2):
         raise InputError(f"{where}: rows must be a whole number of at least 2, not {rows!r}")
-
-
-def check_options(options: Mapping[str, Any], where: str) -> None:
-    """Raise InputError for an option that `measure` does not have, or a value of the wrong kind."""
-    for name, value in options.items():
-        kinds = OPTIONS.get(name)
-        if kinds is None:
-            raise InputError(f"{where}: unknown option {name}; known are {', '.join(OPTIONS)}")
-        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            raise InputError(f"{where}: option {name} cannot be {value!r}")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise InputError(f"{where}: option {name} must be a finite number, not {value:g}")
 
 
 def published_list() -> list[Entry]:

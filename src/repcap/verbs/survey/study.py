@@ -7,29 +7,30 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from repcap import sources
 from repcap.errors import InputError, RemoteError, SourceError, VectorsError
 from repcap.jobs.batch import Batch, EngineOptions, OnUnit, run_batch
 from repcap.jobs.engine import Unit
 from repcap.jobs.record import MEASURE, make, provenance, published_results
 from repcap.jobs.store import DEFAULT_PATH, Result, Store, canonical_json, unit_key
+from repcap.options import Device, Engine, Option, Refresh, Retries, Rows, StorePath, Timeout, key_options, verb_over
 from repcap.sources.spec import is_file_name, parse_spec
-from repcap.verbs.survey.model_list import BOTH, Entry, check_options, check_rows, published_list, read_list
+from repcap.studies.measured import measure
+from repcap.verbs.survey.model_list import BOTH, Entry, published_list, read_list
 
-_SILENT = ("block_rows", "allow_truncated", "allow_full_download")
-"""Options that do not change a number, and so are no part of a key."""
-_DEFAULTS: dict[str, Any] = {
-    "z": 2.0,
-    "seed": 0,
-    "dtype": "float32",
-    "influence": 0,
-    "centre": False,
-    "remove_top": 0,
-    "exclude_ids": [],
-    "only_ids": [],
-}
-"""An option at its default, or None, is as good as not given."""
+Published = Annotated[
+    bool, Option("The 45 checkpoints of the published table, from the Hub.", silent=True, listed=False)
+]
+Matrices = Annotated[
+    str | None, Option("both (default), embedding, unembedding, or a tensor name.", listed=False, metavar="NAME")
+]
+GpusPerModel = Annotated[
+    float,
+    Option("GPUs a worker holds; below 1, workers share one.", least=0.0, flags=("--gpus-per-model",), silent=True,
+           listed=False),
+]  # fmt: skip
 
 
 def measure_unit(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -38,11 +39,9 @@ def measure_unit(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
     payload: what an Entry holds, and device, asked, opening.
     """
     roles = ("embedding", "unembedding") if payload["matrix"] == BOTH else (payload["matrix"],)
-    from repcap.sources import pin_source
-
     _, opening = _split_options(payload)
     # Both matrices come of one commit, even if the branch moves meanwhile.
-    source = pin_source(payload["opening"], rows=payload["rows"], **opening)
+    source = sources.pin_source(payload["opening"], rows=payload["rows"], **opening)
     found = [_measure_one(payload, roles[0], source)]
     # A tied unembedding is the embedding once more; an encoder has none.
     if len(roles) == 2 and found[0]["record"]["tied"] is False:
@@ -63,11 +62,8 @@ def _split_options(payload: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str
 
 
 def _measure_one(payload: Mapping[str, Any], role: str, source: Any) -> dict[str, Any]:
-    from repcap.sources import open_source
-    from repcap.studies.measured import measure
-
     options, opening = _split_options(payload)
-    with open_source(source, role, rows=payload["rows"], **opening) as matrix:
+    with sources.open_source(source, role, rows=payload["rows"], **opening) as matrix:
         measured = measure(matrix, rows=payload["rows"], device=payload["device"], **options)
     values = {**measured.to_dict(), "source": payload["source"]}
     named = {"name": payload["name"] or short_name(payload["source"]), "family": payload["family"], "published": False}
@@ -154,11 +150,7 @@ def _fingerprint(path: Path) -> tuple[str | None, int]:
 
 def asked(entry: Entry) -> dict[str, Any]:
     """What a result depends on beside its source, in one form for the same meaning."""
-    given = {name: value for name, value in entry.options.items() if name not in _SILENT}
-    said = {name: value for name, value in given.items() if value is not None and value != _DEFAULTS.get(name)}
-    if "z" in said:
-        said["z"] = float(said["z"])
-    return said | {"matrix": entry.matrix, "rows": entry.rows}
+    return key_options(measure, entry.options) | {"matrix": entry.matrix, "rows": entry.rows}
 
 
 def units_of(entries: Iterable[Entry], device: str = "auto") -> dict[str, Unit]:
@@ -196,19 +188,20 @@ def _is_current(store: Store, unit: Unit) -> bool:
     return all(result.provenance.get("fingerprint") == now for result in held)
 
 
+@verb_over(measure, leave=("matrix",))
 def survey(
     models: str | os.PathLike[str] | Iterable[str | os.PathLike[str] | Entry] = (),
-    store: str | os.PathLike[str] = DEFAULT_PATH,
+    store: StorePath = DEFAULT_PATH,
     *,
-    published: bool = False,
-    matrix: str | None = None,
-    rows: int | None = None,
-    engine: str = "local",
-    gpus_per_unit: float = 0.0,
-    retries: int = 2,
-    timeout: float | None = None,
-    device: str = "auto",
-    refresh: bool = False,
+    published: Published = False,
+    matrix: Matrices = None,
+    rows: Rows = None,
+    engine: Engine = "local",
+    gpus_per_unit: GpusPerModel = 0.0,
+    retries: Retries = 2,
+    timeout: Timeout = None,
+    device: Device = "auto",
+    refresh: Refresh = False,
     on_unit: OnUnit | None = None,
     **options: Any,
 ) -> Batch:
@@ -247,8 +240,6 @@ def survey(
     Memory: this process holds the list; each worker what `measure` needs.
     """
     entries = _gather(models, published)
-    check_rows(rows, "--rows")
-    check_options(options, "survey")
     entries = [_with_defaults(entry, matrix, rows, options) for entry in entries]
     units = list(units_of(entries, device).values())
     running = EngineOptions(engine, retries, timeout, gpus_per_unit)

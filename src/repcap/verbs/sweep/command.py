@@ -6,17 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from repcap.console.batches import FAILED, resumable, show_batch
 from repcap.console.common import DeviceOption, JsonOption, new_table, note, print_json, progress, stdout
 from repcap.errors import InputError
-from repcap.verbs.survey.command import (
-    FAILED,
-    EngineOption,
-    RetriesOption,
-    StoreOption,
-    TimeoutOption,
-    resumable,
-    show_batch,
-)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,6 +16,15 @@ if TYPE_CHECKING:
     from repcap.laws.fitting.data import PackingTable
     from repcap.laws.fitting.fit import Fit
     from repcap.verbs.sweep.study import Cell
+
+StoreOption = Annotated[str, typer.Option("--store", help="Result store; made if missing.", metavar="FILE")]
+EngineOption = Annotated[
+    str, typer.Option("--engine", help="local, local:N, ray, ray:ADDRESS, or inline.", metavar="ENGINE")
+]
+TimeoutOption = Annotated[
+    float | None, typer.Option("--timeout", help="Seconds after which a unit of work counts as hung.")
+]
+RetriesOption = Annotated[int, typer.Option("--retries", help="New tries after a worker was lost.")]
 
 SHOWN = 40
 """A table of more cells than this shows the beginning; --json and repcap results have them all."""

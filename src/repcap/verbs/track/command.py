@@ -71,7 +71,7 @@ def _show(result: Track) -> None:
 def _table(result: Track) -> RenderableType:
     from rich.text import Text
 
-    from repcap.console.measured_view import shorten
+    from repcap.text import shorten
 
     table = common.new_table(
         None, ">step", "checkpoint", ">epsilon", ">± se", ">ratio", "class", ">to first", ">to last one"

@@ -186,7 +186,8 @@ class _Walk:
         opened: Matrix | None = None
         try:
             opened = open_source(source, self._matrix)
-            found = geometry.measure_matrix(opened, z=self._z, device=self._device, seed=self._seed)
+            asked = geometry.MeasureOptions(z=self._z, device=self._device, seed=self._seed)
+            found = geometry.measure_matrix(opened, asked)
             to_first = self._drift(self._first, opened)
             to_previous = to_first if self._previous is self._first else self._drift(self._previous, opened)
         except RepcapError as error:

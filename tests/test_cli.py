@@ -6,16 +6,17 @@ import os
 import subprocess
 import sys
 import time
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from repcap import cli as main
 from repcap._version import __version__
-from repcap.console import main, settings
+from repcap.console import settings
 from repcap.errors import InputError
+from repcap.verbs import part
 
-PROGRAM = [sys.executable, "-c", "from repcap.console.main import entry; entry()"]
+PROGRAM = [sys.executable, "-c", "from repcap.cli import entry; entry()"]
 
 
 def test_version(repcap):
@@ -37,7 +38,7 @@ def test_unknown_verb_is_one_line(repcap):
 
 @pytest.mark.parametrize("verb", sorted(main.VERBS))
 def test_every_verb_exists_and_has_help(repcap, verb):
-    module = import_module(main.VERBS[verb].module)
+    module = part(verb, "command")
     assert hasattr(module, "command") or hasattr(module, "app")
     shown = repcap(verb, "--help")
     assert shown.code == 0
@@ -102,7 +103,7 @@ def test_full_disk_or_missing_file_is_one_line(repcap, monkeypatch):
 
 def test_reader_that_goes_away_is_no_error():
     done = subprocess.run(
-        f'"{sys.executable}" -c "from repcap.console.main import entry; entry()" --help | head -c 1 >/dev/null',
+        f'"{sys.executable}" -c "from repcap.cli import entry; entry()" --help | head -c 1 >/dev/null',
         shell=True,
         capture_output=True,
         text=True,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from repcap.console.ids import parse_ids
 from repcap.errors import InputError
+from repcap.options import parse_ids
 
 
 @given(st.sets(st.integers(0, 10_000), max_size=30))
