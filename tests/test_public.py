@@ -244,7 +244,7 @@ def test_a_mistake_is_one_clear_line(call, error, words):
 
 
 def test_unknown_options_are_refused_by_name():
-    with pytest.raises(InputError, match="measure has no option zed; did you mean z"):
+    with pytest.raises(InputError, match="measure has no option zed; known are source, matrix, z"):
         repcap.measure(rows(), zed=3)
     with pytest.raises(InputError, match="measure has no option sed; did you mean seed"):
         repcap.measure(rows(), sed=3)

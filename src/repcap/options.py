@@ -343,9 +343,7 @@ def _verb(function: Callable[P, R], signature: inspect.Signature) -> Callable[P,
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         for name in kwargs:
             if name not in signature.parameters:
-                raise OptionError(
-                    str(name), None, f"{function.__name__} has no such option{near(name, signature.parameters)}"
-                )
+                raise InputError(f"{function.__name__} has no option {name}{near(name, signature.parameters)}")
         bound = signature.bind(*args, **kwargs)
         bound.arguments.update(check(checked, bound.arguments))
         began = time.perf_counter()
@@ -420,9 +418,7 @@ Rows = Annotated[
 Dtype = Annotated[str, Option("Precision of the products: float32 or float64.", choices=("float32", "float64"))]
 BlockRows = Annotated[
     int | None,
-    Option(
-        "Rows in memory at once (default: 64 MiB of them).", least=1, why="a block holds a row or more", silent=True
-    ),
+    Option("Rows in memory at once (default: 64 MiB of them).", least=1, why="a block holds one or more", silent=True),
 ]
 AllowTruncated = Annotated[bool, Option("Read a truncated file if this matrix is whole.", silent=True)]
 AllowFullDownload = Annotated[bool, Option("Download a whole file from a server that sends no parts.", silent=True)]

@@ -33,7 +33,9 @@ class Key(NamedTuple):
 
 COMMON: dict[str, Key] = {
     "record_version": Key("", "version of the meaning of these keys"),
+    "schema_version": Key("", "version of the record as the verb prints it"),
     "kind": Key("", "measure, published or pack"),
+    "reading": Key("", "what the numbers mean, in a sentence"),
     "name": Key("", "name for people: given in the list of models, else from the source"),
     "repcap_version": Key("", "version of repcap that made the record"),
     "seconds": Key("s", "wall time of the work itself"),
