@@ -80,9 +80,9 @@ def run_line(line: str) -> Any:
     if line.startswith(READ):
         return json.loads(Path(line.split()[1]).read_text())
     try:
-        from repcap.console.main import run
-    except ModuleNotFoundError:  # before the house
-        from repcap.cli.main import run
+        from repcap.cli.main import run  # before the house
+    except ModuleNotFoundError:
+        from repcap.cli import run
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
         code = run(["--quiet", *shlex.split(line)])

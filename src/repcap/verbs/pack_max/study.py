@@ -1,7 +1,15 @@
-"""`pack_max`: see `repcap.packing.largest`."""
+"""`pack_max`: see `repcap.packing.largest`. Torch comes with the names."""
 
 from __future__ import annotations
 
-from repcap.packing.largest import PackMax, pack_max
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["PackMax", "pack_max"]
+from repcap import packing
+
+if TYPE_CHECKING:
+    from repcap.packing.largest import PackMax as PackMax
+    from repcap.packing.largest import pack_max as pack_max
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(packing, name)
