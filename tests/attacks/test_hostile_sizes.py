@@ -134,16 +134,48 @@ def test_numbered_parts_beyond_ten(tmp_path) -> None:
         assert torch.equal(matrix.read(0, 12), rows)
 
 
-def test_tokenizer_that_panics(tmp_path) -> None:
-    """In Rust, which is no Exception to Python."""
+@pytest.mark.parametrize(
+    "rest",
+    [
+        {
+            "model": {
+                "type": "BPE",
+                "vocab": {"a": 0, "ab": 2},
+                "continuing_subword_prefix": "abc",
+                "merges": [["a", "b"]],
+            }
+        },
+        {
+            "model": {"type": "Unigram", "vocab": [["a", 0.0], ["b", -1.0], ["c", -2.0]]},
+            "normalizer": {"type": "Precompiled", "precompiled_charsmap": "////////"},
+        },
+    ],
+)
+def test_a_tokenizer_is_read_and_not_built(rest, tmp_path) -> None:
+    """What the tokenizers package builds from these panics, or takes gigabytes and ends the process."""
     save_file({EMBED: torch.ones(3, 2)}, tmp_path / "model.safetensors")
-    model = {
-        "type": "BPE",
-        "vocab": {"a": 0, "b": 1, "ab": 2},
-        "merges": [["a", "b"]],
-        "continuing_subword_prefix": "abc",
-    }
-    (tmp_path / "tokenizer.json").write_text(json.dumps({"version": "1.0", "added_tokens": [], "model": model}))
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"version": "1.0", "added_tokens": [], **rest}))
+    with open_source(tmp_path) as matrix:
+        assert (matrix.tokens.count, matrix.tokens.text(0), matrix.info.warnings) == (3, "a", ())
+
+
+@pytest.mark.parametrize(
+    "tokenizer",
+    [
+        [],
+        {"model": None},
+        {"model": {"vocab": [["a", 1.0], "b"]}},
+        {"model": {"vocab": {"a": -1}}},
+        {"model": {"vocab": {"a": True}}},
+        {"model": {"vocab": {"a": 1 << 40}}},
+        {"model": {"vocab": {}}, "added_tokens": {"a": 1}},
+        {"model": {"vocab": {}}, "added_tokens": ["a"]},
+        {"model": {"vocab": {}}, "added_tokens": [{"content": "a", "id": "1"}]},
+    ],
+)
+def test_a_tokenizer_without_a_vocabulary_is_a_warning(tokenizer, tmp_path) -> None:
+    save_file({EMBED: torch.ones(3, 2)}, tmp_path / "model.safetensors")
+    (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer))
     with open_source(tmp_path) as matrix:
         assert matrix.tokens is None
         assert matrix.info.warnings[0].startswith("no token texts: ")

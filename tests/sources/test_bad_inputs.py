@@ -57,7 +57,7 @@ def test_index_names_a_tensor_that_no_shard_holds(repcap, folder, table) -> None
     refused(
         repcap("measure", "."),
         "the index places tensor 'model.embed_tokens.weight' in a.safetensors, but neither it nor another shard holds "
-        "it: fetch the checkpoint again",
+        "it: measure another tensor, or take the checkpoint from elsewhere",
     )
 
 

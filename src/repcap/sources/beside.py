@@ -24,6 +24,8 @@ class Folder:
     def config(self) -> dict[str, Any]:
         for name in ("config.json", "params.json", "cfg.json"):
             path = self.path / name
+            if path.is_symlink() and not path.exists():
+                self.warnings.append(f"{name} is a link to {path.readlink()}, which is not there")
             if not path.is_file():
                 continue
             try:
@@ -37,6 +39,15 @@ class Folder:
                 return found
             self.warnings.append(f"{name} holds no JSON object: tying is judged without it")
         return {}
+
+    def facts(self, name: str) -> dict[str, Any]:
+        """A small JSON object of this name, {} where there is none that can be read."""
+        try:
+            path = self.path / name
+            found = parse_json(path.read_bytes()) if path.stat().st_size <= MAX_JSON else None
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
 
     @functools.cached_property
     def tokens(self) -> VocabTokens | None:

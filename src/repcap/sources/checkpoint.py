@@ -32,6 +32,11 @@ class TensorEntry:
         return len(self.shape) == 2 and min(self.shape) > 0
 
     @property
+    def size(self) -> str:
+        """The shape, for messages: `48 x 3 x 16`, `(0,)`."""
+        return " x ".join(map(str, self.shape)) if len(self.shape) > 1 else str(self.shape)
+
+    @property
     def elements(self) -> int:
         return math.prod(self.shape)
 
@@ -104,6 +109,14 @@ class Checkpoint(ABC):
         flat = TensorEntry(entry.name, as_rows(entry.shape), entry.dtype, entry.file)
         with self.open(name) as matrix:
             return matrix.read(0, flat.shape[0]).reshape(entry.shape)
+
+    def holds(self, name: str) -> bool:
+        """False where an index names a tensor, and every file was looked into and does not hold it."""
+        return True
+
+    def facts(self, name: str) -> dict[str, Any]:
+        """A small JSON object beside the weights (`adapter_config.json`), {} where there is none."""
+        return {}
 
     def entry(self, name: str) -> TensorEntry:
         """The header entry of `name`; MatrixNotFound where there is none."""

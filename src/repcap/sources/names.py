@@ -92,10 +92,14 @@ FAMILIES: tuple[Family, ...] = (
     Family("consolidated", ("tok_embeddings",), ("output",)),
     Family("gguf", ("token_embd",), ("output",)),
     Family("transformer-lens", ("embed.W_E",), ("unembed.W_U",), columns=("unembed.W_U",)),
+    Family("model2vec", ("embeddings",)),
     Family("base", ("embed_tokens", "text_model.model.embed_tokens", "tok_embeddings.tok_embeddings"), ("lm_head",)),
 )
 """The order decides where a checkpoint matches several families. `base` is a decoder saved without its wrapper."""
 
+
+SURE_HEADS = ("lm_head", "embed_out", "lm_head.linear", "lm_head.decoder", "unembed.W_U")
+"""Those that are believed under any prefix, without an embedding beside them."""
 
 HEADS = ("lm_head", "embed_out", "output_layer", "proj_out", "lm_head.linear", "lm_head.decoder", "output", "head")
 """Unembeddings under any prefix, believed only with the very shape of the embedding: a head that the family's row does
@@ -118,12 +122,21 @@ DICTIONARIES: tuple[Dictionary, ...] = (
     Dictionary("sae", "W_dec", False, ()),
     Dictionary("sae", "decoder", True, ("encoder", "encoder.bias", "b_enc", "pre_bias", "latent_bias", "b_dec")),
     Dictionary("sae", "decoder_weight", True, ("encoder_weight", "encoder_bias")),
+    Dictionary("sae", "decoder_linear", True, ("encoder_linear", "encoder_linear.bias", "decoder_linear.bias")),
     Dictionary("sae", "dictionary", False, ("encoder", "encoder_bias")),
 )
 
-FEATURE_BIASES = ("b_enc", "encoder.bias", "encoder_bias", "latent_bias", "threshold", "log_threshold")
+FEATURE_BIASES = (
+    "b_enc",
+    "encoder.bias",
+    "encoder_bias",
+    "encoder_linear.bias",
+    "latent_bias",
+    "threshold",
+    "log_threshold",
+)
 """Vectors of length k beside a decoder."""
-INPUT_BIASES = ("b_dec", "decoder.bias", "pre_bias", "decoder_bias")
+INPUT_BIASES = ("b_dec", "decoder.bias", "decoder_linear.bias", "pre_bias", "decoder_bias")
 """Vectors of length d beside a decoder."""
 
 WRAPPERS = re.compile(r"^(?:module\.|_orig_mod\.|base_model\.model\.|_fsdp_wrapped_module\.|_forward_module\.)+")
@@ -137,6 +150,55 @@ LEFT_OUT = re.compile(
     r"|pos_embed|relative_attention|original_module|lora_|absmax|quant_map|quant_state|rotary|norm\b|[Ll]ayer_?[Nn]orm"
 )
 """Never a token embedding, whatever its shape."""
+
+
+OWNERS: tuple[tuple[str, str], ...] = (
+    (r"gpt2(-medium|-large|-xl)?|openai-gpt", "openai-community"),
+    (r"bert-(base|large)-.*", "google-bert"),
+    (r"(xlm-)?roberta-.*", "FacebookAI"),
+    (r"distil(bert|roberta|gpt2).*", "distilbert"),
+    (r"albert-.*", "albert"),
+    (r"t5-(small|base|large|3b|11b)", "google-t5"),
+    (r"smollm.*", "HuggingFaceTB"),
+    (r"qwen.*", "Qwen"),
+    (r"(pythia|gpt-neo|gpt-j).*", "EleutherAI"),
+    (r"opt-.*", "facebook"),
+    (r"phi-.*", "microsoft"),
+    (r"gemma-.*", "google"),
+    (r"(meta-)?llama-.*", "meta-llama"),
+    (r"(mistral|mixtral|ministral)-.*", "mistralai"),
+    (r"olmoe?-.*", "allenai"),
+    (r"bloom.*", "bigscience"),
+    (r"mamba-.*", "state-spaces"),
+    (r"falcon.*", "tiiuae"),
+    (r"gpt-oss-.*", "openai"),
+    (r"deepseek-.*", "deepseek-ai"),
+)
+"""Names of models as people write them -> whose they are."""
+
+
+def likely_name(name: str) -> str | None:
+    """`org/name` that a name without an organisation probably means, or None.
+
+    >>> likely_name("gpt2"), likely_name("my-model")
+    ('openai-community/gpt2', None)
+    """
+    owner = next((owner for form, owner in OWNERS if re.fullmatch(form, name, re.IGNORECASE)), None)
+    return f"{owner}/{name}" if owner else None
+
+
+def below(name: str, module: str) -> bool:
+    """Whether a plain name is a part of the weight of `module`, such as the codes of a quantiser.
+
+    >>> below("lm_head.trellis", "lm_head"), below("lm_head.weight._data", "lm_head")
+    (True, True)
+    >>> below("lm_head.bias", "lm_head"), below("lm_head.layer_norm.weight", "lm_head")
+    (False, False)
+    """
+    if not name.startswith(module + "."):
+        return False
+    first, _, rest = name[len(module) + 1 :].partition(".")
+    return first == "weight" if rest else first != "bias" and not LEFT_OUT.search(first)
 
 
 def plain(name: str) -> str:

@@ -7,9 +7,11 @@ import os
 import re
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote, urlsplit
 
 from repcap.errors import SourceError
 from repcap.sources.formats import suffixes
+from repcap.sources.names import likely_name
 
 REPO = re.compile(r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$")
 
@@ -48,6 +50,7 @@ def parse_spec(text: str | os.PathLike[str]) -> Spec:
     given = os.fspath(text)
     if not given.strip():
         raise SourceError("the source is empty: give a file, a directory, org/name or pkg://module/file")
+    given = _as_path(given)
     if _exists(given):  # a path may hold `::` itself
         return Spec(given, "path", given)
     body, tensor = _split_tensor(given)
@@ -70,9 +73,30 @@ def is_file_name(text: str) -> bool:
     return text.lower().endswith((*suffixes(), ".json"))
 
 
+def _as_path(text: str) -> str:
+    """`~/x` and `file:///x` as the paths that they stand for; other texts as they are.
+
+    Raises
+    ------
+    SourceError
+        for a `file://` of another machine, or the home of a user who is not known.
+    """
+    if text.startswith("~"):
+        try:
+            return str(Path(text).expanduser())
+        except RuntimeError as error:
+            raise SourceError(f"{text}: there is no such home directory") from error
+    if not text.startswith("file:"):
+        return text
+    parts = urlsplit(text)
+    if parts.netloc not in ("", "localhost"):
+        raise SourceError(f"{text}: a file on another machine ({parts.netloc}): write file:///path")
+    return unquote(parts.path)
+
+
 def _exists(path: str) -> bool:
     try:
-        return Path(path).exists()
+        return Path(path).exists() or Path(path).is_symlink()  # a link that leads nowhere is named as such
     except (OSError, ValueError):  # a name that is too long, a directory that we may not look into
         return False
 
@@ -97,5 +121,7 @@ def _hub(given: str, rest: str, tensor: str | None) -> Spec:
 
 def _missing(body: str) -> str:
     if re.fullmatch(r"[A-Za-z0-9][\w.-]*", body) and not is_file_name(body):
-        return f"{body}: no such file or directory; a Hub checkpoint is written org/name"
+        likely = likely_name(body)
+        perhaps = f", perhaps {likely}" if likely else ""
+        return f"{body}: no such file or directory; a Hub checkpoint is written org/name{perhaps}"
     return f"{body}: no such file or directory"

@@ -170,11 +170,17 @@ def test_index_that_names_a_tensor_no_shard_holds(shard, rng) -> None:
         {"a.safetensors": {HEAD: torch.randn(9, 4, generator=rng)}},
         weight_map={EMBED: "a.safetensors", HEAD: "a.safetensors"},
     )
+    with open_source(folder) as matrix:
+        assert (matrix.info.name, matrix.info.role, matrix.info.tied) == (HEAD, "unembedding", None)
+        assert matrix.info.warnings == (
+            f"the index names {EMBED}, but no file holds it",
+            f"the source holds no embedding: its unembedding {HEAD} is measured",
+        )
     with pytest.raises(SourceError) as caught:
-        open_source(folder)
+        open_source(folder, EMBED)
     assert str(caught.value) == (
         f"the index places tensor {EMBED!r} in a.safetensors, but neither it nor another shard holds it: "
-        "fetch the checkpoint again"
+        "measure another tensor, or take the checkpoint from elsewhere"
     )
 
 

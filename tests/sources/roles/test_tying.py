@@ -103,8 +103,8 @@ def test_a_packed_head_is_not_a_missing_one(save, rng) -> None:
 def test_one_shard_alone_proves_nothing(save, rng) -> None:
     path = save({EMBED: torch.randn(V, D, generator=rng)}, name="model-00001-of-00002.safetensors")
     info = info_of(path)
-    assert (info.tied, info.evidence) == (None, "only a part of the checkpoint is here; the config does not say")
-    with pytest.raises(MatrixNotFound, match="only a part of the checkpoint is here"):
+    assert (info.tied, info.evidence) == (None, "1 of 2 shards are missing; the config does not say")
+    with pytest.raises(MatrixNotFound, match="1 of 2 shards are missing"):
         open_source(path, "unembedding")
 
 

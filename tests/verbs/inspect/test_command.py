@@ -110,7 +110,10 @@ def test_real_weights(repcap) -> None:
 def test_not_there(repcap) -> None:
     outcome = repcap("inspect", "gpt2")
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == "repcap: error: gpt2: no such file or directory; a Hub checkpoint is written org/name\n"
+    assert outcome.err == (
+        "repcap: error: gpt2: no such file or directory; a Hub checkpoint is written org/name, perhaps "
+        "openai-community/gpt2\n"
+    )
 
 
 def test_inspect_of_headers_alone_needs_no_torch(folder) -> None:

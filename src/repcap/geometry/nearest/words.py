@@ -68,7 +68,15 @@ class TokenIndex:
         for text in (f" {word}", word):
             if text in self._rows:
                 return self._rows[text]
+        self._refuse_beyond(word)
         raise InputError(f'no single token reads "{word}"{self._hint(word)}')
+
+    def _refuse_beyond(self, word: str) -> None:
+        """Say so where the word is a token that the matrix has no row for."""
+        tokens, count = self._matrix.tokens, self._matrix.count
+        for row in range(count, tokens.count if tokens is not None else 0):
+            if tokens is not None and tokens.text(row) in (word, f" {word}"):
+                raise InputError(f'"{word}" is token {row}, and {self._matrix.info.name} has {count} rows: it has none')
 
     def has(self, word: str) -> bool:
         """Whether `find` would find it."""

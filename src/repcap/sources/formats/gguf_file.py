@@ -46,11 +46,35 @@ class GgufCheckpoint(Checkpoint):
         self._headers = {self.path: first}
         for sibling in self._siblings():
             self._headers[sibling] = self._header(sibling)
+        if self.complete:
+            self._check_parts()
         self._metadata, self._metadata_path = first.metadata, self.path
         for path_, header in self._headers.items():
             if "tokenizer.ggml.tokens" in header.metadata:
                 self._metadata, self._metadata_path = header.metadata, path_
                 break
+
+    def _check_parts(self) -> None:
+        """Whether all parts are here, by the file's own count of them and of their tensors."""
+        first = next(iter(self._headers.values()))
+        parts, tensors = (first.metadata.get(f"split.{what}") for what in ("count", "tensors.count"))
+        here, held = len(self._headers), sum(len(header.tensors) for header in self._headers.values())
+        lacking = ""
+        if type(parts) is int and parts > here:
+            own = first.metadata.get("split.no")
+            which = f"part {own + 1}" if here == 1 and type(own) is int else f"{here} parts"
+            lacking = f"{which} of {parts} by its own metadata (split.count): the others are missing"
+        elif type(tensors) is int and tensors > held:
+            lacking = f"{held} of {tensors} tensors by its own metadata (split.tensors.count): parts are missing"
+        if lacking:
+            self.complete, self.missing = False, lacking
+            self.note(lacking)
+
+    def _note_extra(self, path: Path, header: GgufHeader, size: int) -> None:
+        """Remark on bytes after the last tensor: padding goes up to a multiple of the alignment."""
+        extra = size - header.end
+        if extra > header.alignment:
+            self.note(f"{path.name} has {extra} bytes after its last tensor")
 
     def _header(self, path: Path) -> GgufHeader:
         header = read_gguf_header(path)
@@ -61,7 +85,8 @@ class GgufCheckpoint(Checkpoint):
                 raise SourceError(
                     f"{message}; fetch it again, or pass --allow-truncated to read the tensors that are whole"
                 )
-            self.warnings = (*self.warnings, message)
+            self.note(message)
+        self._note_extra(path, header, size)
         return header
 
     def _siblings(self) -> list[Path]:
@@ -74,10 +99,8 @@ class GgufCheckpoint(Checkpoint):
         missing = [name for name in names if name not in here]
         if missing:
             self.complete = False
-            self.warnings = (
-                *self.warnings,
-                f"{len(missing)} of {int(total)} parts are missing, the first {missing[0]}",
-            )
+            self.missing = f"{len(missing)} of {int(total)} parts are missing, the first {missing[0]}"
+            self.note(self.missing)
         return [self.path.parent / name for name in names if name in here]
 
     def tensors(self) -> dict[str, TensorEntry]:

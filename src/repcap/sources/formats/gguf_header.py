@@ -63,7 +63,8 @@ class GgufHeader:
     """Scalars and strings as they are, arrays as ArrayRef."""
     tensors: dict[str, GgufTensor]
     end: int
-    """Where the file should end."""
+    """Where the last tensor ends."""
+    alignment: int
 
 
 class Cursor:
@@ -177,7 +178,7 @@ def parse_gguf(buffer: Any, file_size: int, where: str, sizes: dict[int, tuple[i
         if name in tensors:
             raise SourceError(f"{where} has a damaged header (tensor {name!r} occurs twice): fetch it again")
         tensors[name] = _place(name, shape, kind, base + offset, sizes, where)
-    return GgufHeader(metadata, tensors, max((t.stop for t in tensors.values()), default=base))
+    return GgufHeader(metadata, tensors, max((t.stop for t in tensors.values()), default=base), alignment)
 
 
 def _check_magic(cursor: Cursor) -> None:

@@ -55,7 +55,8 @@ class SafetensorsCheckpoint(Checkpoint):
             self._load(file)
         if index is None and (missing := missing_shards(files)):
             self.complete = False
-            self._own += (f"{missing} of {missing + len(files)} shards are missing",)
+            self.missing = f"{missing} of {missing + len(files)} shards are missing"
+            self._own += (self.missing,)
 
     @classmethod
     def from_index(cls, spec: str, index: Path, truncated: bool = False) -> SafetensorsCheckpoint:
@@ -75,6 +76,8 @@ class SafetensorsCheckpoint(Checkpoint):
             self._broken[file.name] = unreadable_shard(file, error)
             return
         self._headers[file.name] = header
+        if extra := file.stat().st_size - header.end:
+            self._own += (f"{file.name} has {extra} bytes after its last tensor",) if extra > 0 else ()
         if header.truncated:
             self._own += (f"{file.name} is truncated: only tensors that are whole can be read",)
 
@@ -106,6 +109,12 @@ class SafetensorsCheckpoint(Checkpoint):
             if name not in found:  # in a shard that cannot be read, or nowhere
                 found[name] = TensorEntry(name, (), "unknown", file)
         return found
+
+    def holds(self, name: str) -> bool:
+        return name in self._spans or bool(self._broken)
+
+    def facts(self, name: str) -> dict[str, Any]:
+        return self._folder.facts(name)
 
     def config(self) -> dict[str, Any]:
         return self._folder.config

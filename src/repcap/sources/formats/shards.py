@@ -64,6 +64,8 @@ def unreadable_shard(file: Path, error: Exception) -> SourceError:
 
 def check_regular(path: Path) -> None:
     """Raise SourceError for a pipe, a device or a directory where a file should be: reading it could wait for ever."""
+    if path.is_symlink() and not path.exists():
+        raise SourceError(f"{path} is a link to {path.readlink()}, which is not there: fetch the file again")
     if path.exists() and not path.is_file():
         raise SourceError(f"{path} is no regular file: give the weights themselves")
 
@@ -77,6 +79,6 @@ def is_inside(file: str) -> bool:
 def absent_tensor(name: str, file: str, broken: Mapping[str, SourceError]) -> SourceError:
     """Why a tensor that the index names cannot be read."""
     return broken.get(file) or SourceError(
-        f"the index places tensor {name!r} in {file}, but neither it nor another shard holds it: "
-        "fetch the checkpoint again"
+        f"the index places tensor {name!r} in {file}, but neither it nor another shard holds it: measure another "
+        "tensor, or take the checkpoint from elsewhere"
     )

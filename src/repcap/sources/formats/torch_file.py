@@ -164,7 +164,8 @@ class TorchCheckpoint(Checkpoint):
         self._named: dict[str, tuple[str, torch.Tensor]] = {}
         if index is None and (missing := missing_shards(files)):
             self.complete = False
-            self._own += (f"{missing} of {missing + len(files)} shards are missing",)
+            self.missing = f"{missing} of {missing + len(files)} shards are missing"
+            self._own += (self.missing,)
         for file in files:
             self._add(file)
 
@@ -203,6 +204,12 @@ class TorchCheckpoint(Checkpoint):
             if name not in found:
                 found[name] = TensorEntry(name, (), "unknown", file)
         return found
+
+    def holds(self, name: str) -> bool:
+        return name in self._named or bool(self._broken)
+
+    def facts(self, name: str) -> dict[str, Any]:
+        return self._folder.facts(name)
 
     def config(self) -> dict[str, Any]:
         return self._folder.config

@@ -200,6 +200,15 @@ class RemoteCheckpoint(Checkpoint):
             return (), "unknown"
         return span.shape, span.dtype
 
+    def holds(self, name: str) -> bool:
+        if self._index is None:
+            return True
+        try:
+            self._find(name)
+        except SourceError:
+            return any(isinstance(header, SourceError) for header in self._headers.values())
+        return True
+
     def _find(self, name: str) -> tuple[str, Span]:
         """(file, span) of a tensor: where the index says, or else in another shard."""
         named = self._index[name] if self._index is not None else self._without_index[name].file
@@ -253,6 +262,11 @@ class RemoteCheckpoint(Checkpoint):
     def _first(self, names: tuple[str, ...]) -> str | None:
         files = self._repo.files if self._repo is not None else ()
         return next((self._prefix + name for name in names if self._prefix + name in files), None)
+
+    def facts(self, name: str) -> dict[str, Any]:
+        if self._repo is None or self._prefix + name not in self._repo.files:
+            return {}
+        return Folder(self._repo.small(self._prefix + name).parent).facts(name)
 
     def config(self) -> dict[str, Any]:
         return self._folder.config if self._folder is not None else {}

@@ -73,7 +73,9 @@ class RemoteGguf(GgufCheckpoint):
         self.warnings = repo.warnings if repo else ()
         super().__init__(spec, files[0].folder / "header", reading.allow_truncated)
         if self._lacking:
-            self.warnings += (f"{len(self._lacking)} parts are missing, the first {self._lacking[0]}",)
+            self.complete = False
+            self.missing = f"{len(self._lacking)} parts are missing, the first {self._lacking[0]}"
+            self.note(self.missing)
 
     def _header(self, path: Path) -> GgufHeader:
         file, _ = self._parts[path]
@@ -85,7 +87,9 @@ class RemoteGguf(GgufCheckpoint):
                 raise RemoteError(
                     f"{message}; use another copy, or pass --allow-truncated to read the tensors that are whole"
                 )
-            self.warnings = (*self.warnings, message)
+            self.note(message)
+        if size - header.end > header.alignment:
+            self.note(f"{file.where} has {size - header.end} bytes after its last tensor")
         return header
 
     def _siblings(self) -> list[Path]:
@@ -97,10 +101,6 @@ class RemoteGguf(GgufCheckpoint):
             for path, header in self._headers.items()
             for name, tensor in header.tensors.items()
         }
-
-    @property
-    def complete(self) -> bool:  # type: ignore[override]
-        return not self._lacking
 
     def open(self, name: str) -> Matrix:
         entry = self.entry(name)

@@ -9,7 +9,7 @@ from typing import Any
 from repcap._version import __version__
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
 from repcap.sources.roles.roles import Roles
-from repcap.sources.roles.select import judge, resolve, vocabulary_like
+from repcap.sources.roles.select import judge, resolve, token_warnings, vocabulary_like
 from repcap.sources.roles.tying import config_says, vocabulary_size
 
 CONFIG_FACTS = (
@@ -104,7 +104,8 @@ def inspect_checkpoint(checkpoint: Checkpoint, tensor: str | None = None) -> Ins
     def candidate(entry: TensorEntry) -> Candidate:
         return _candidate(entry, roles, tying.tied, tying.evidence)
 
-    rows = candidate(tensors[roles.embedding]).rows if roles.embedding else None
+    by_token = roles.embedding or roles.unembedding
+    rows = candidate(tensors[by_token]).rows if by_token else None
     return Inspection(
         source=checkpoint.spec,
         format=checkpoint.format,
@@ -120,7 +121,7 @@ def inspect_checkpoint(checkpoint: Checkpoint, tensor: str | None = None) -> Ins
         vocab_size=vocabulary_size(config),
         padding_rows=max(0, rows - tokens.count) if tokens and rows is not None else None,
         config=_facts(config),
-        warnings=(*checkpoint.warnings, *tying.warnings),
+        warnings=(*checkpoint.warnings, *roles.warnings, *tying.warnings, *token_warnings(rows, tokens)),
     )
 
 

@@ -28,6 +28,13 @@ class Roles:
     columns: frozenset[str] = frozenset()
     """Tensors that keep one vector a column."""
     decoder_evidence: str = ""
+    stacked: str | None = None
+    """A decoder of more than two dimensions, which is no matrix."""
+    hidden: str | None = None
+    """A part of an unembedding that is there in a form that is not read: it must not pass for a missing one."""
+    absent: tuple[str, ...] = ()
+    """Tensors that an index names and no file holds; they would have had a role."""
+    warnings: tuple[str, ...] = ()
 
     def of(self, name: str) -> str:
         """The role of a tensor."""
@@ -35,15 +42,35 @@ class Roles:
 
 
 def roles_of(checkpoint: Checkpoint) -> Roles:
-    """Roles in a checkpoint: what the model itself declares goes before the table."""
-    tensors = checkpoint.tensors()
-    found = find_roles(tensors)
+    """Roles in a checkpoint: what the model itself declares goes before the table.
+
+    Tensors that an index names and no file holds play no role, and neither does an empty unembedding.
+    """
+    found = _present_roles(checkpoint)
     embedding, unembedding = checkpoint.declared()
     if embedding is None:
         return found
     # A model that declares an embedding and no unembedding may still have a head that it does not declare.
     head = unembedding or (found.unembedding if found.embedding == embedding else None)
     return dataclasses.replace(found, embedding=embedding, unembedding=head, family="declared", headless=False)
+
+
+def _present_roles(checkpoint: Checkpoint) -> Roles:
+    tensors = dict(checkpoint.tensors())
+    warnings: list[str] = []
+    absent: list[str] = []
+    while True:
+        found = find_roles(tensors)
+        named = [name for name in (found.embedding, found.unembedding, found.decoder) if name]
+        away = {name: f"the index names {name}, but no file holds it" for name in named if not checkpoint.holds(name)}
+        head = found.unembedding
+        absent += away
+        if not away and head and checkpoint.format != "module" and not tensors[head].elements:
+            away = {head: f"{head} is empty ({tensors[head].size}): it is no unembedding"}
+        if not away:
+            return dataclasses.replace(found, absent=tuple(absent), warnings=tuple(warnings))
+        warnings += away.values()
+        tensors = {name: entry for name, entry in tensors.items() if name not in away}
 
 
 def find_roles(tensors: Mapping[str, TensorEntry]) -> Roles:
@@ -64,10 +91,25 @@ def find_roles(tensors: Mapping[str, TensorEntry]) -> Roles:
             if decoder == unembedding:
                 decoder, evidence = None, ""
             return Roles(
-                embedding, unembedding, decoder, family.name, not family.unembedding, frozenset(columns), evidence
+                embedding=embedding,
+                unembedding=unembedding,
+                decoder=decoder,
+                family=family.name,
+                headless=not family.unembedding,
+                columns=frozenset(columns),
+                decoder_evidence=evidence,
+                hidden=None if unembedding or not family.unembedding else _part_of_head(family, shown, by_plain),
             )
+    head = None if decoder else _lone_head(by_plain)
+    if head and names.plain(head) == "unembed.W_U":
+        columns.add(head)
     return Roles(
-        decoder=decoder, family="sae" if decoder else None, columns=frozenset(columns), decoder_evidence=evidence
+        unembedding=head,
+        decoder=decoder,
+        stacked=None if decoder else _stacked_decoder(by_plain),
+        family="sae" if decoder else None,
+        columns=frozenset(columns),
+        decoder_evidence=evidence,
     )
 
 
@@ -119,6 +161,35 @@ def _other_head(embedding: TensorEntry, family: names.Family, by_plain: Mapping[
     return None
 
 
+def _part_of_head(
+    family: names.Family, shown: Mapping[str, TensorEntry], by_plain: Mapping[str, TensorEntry]
+) -> str | None:
+    """A tensor that lies below the name of an unembedding: the codes of a quantiser, say."""
+    for module in family.unembedding:
+        for key, entry in shown.items():
+            if names.below(key, module) and not entry.name.endswith(".weight"):
+                return entry.name
+    for module in names.SURE_HEADS:
+        for key, entry in by_plain.items():
+            _, found, rest = f".{key}".partition(f".{module}.")
+            if found and names.below(f"{module}.{rest}", module) and not entry.name.endswith(".weight"):
+                return entry.name
+    return None
+
+
+def _lone_head(by_plain: Mapping[str, TensorEntry]) -> str | None:
+    """An unembedding in a source without an embedding, by its name; less telling names want the shape of one."""
+    for head in names.SURE_HEADS:
+        for key, entry in by_plain.items():
+            if (key == head or key.endswith("." + head)) and entry.is_matrix:
+                return entry.name
+    for head in names.HEADS:
+        bare = by_plain.get(head)
+        if bare is not None and bare.is_matrix and bare.shape[0] >= 4 * bare.shape[1]:
+            return bare.name
+    return None
+
+
 def _find_decoder(by_plain: Mapping[str, TensorEntry]) -> tuple[str | None, bool, str]:
     """(tensor, one vector a column, what decided it) of an SAE's decoder."""
     for known in names.DICTIONARIES:
@@ -132,6 +203,11 @@ def _find_decoder(by_plain: Mapping[str, TensorEntry]) -> tuple[str | None, bool
     return None, False, ""
 
 
+def _stacked_decoder(by_plain: Mapping[str, TensorEntry]) -> str | None:
+    decoders = (by_plain[known.decoder] for known in names.DICTIONARIES if known.decoder in by_plain)
+    return next((entry.name for entry in decoders if len(entry.shape) > 2), None)
+
+
 def _orientation(
     decoder: TensorEntry, known: names.Dictionary, by_plain: Mapping[str, TensorEntry]
 ) -> tuple[bool, str]:
@@ -140,10 +216,11 @@ def _orientation(
     if rows != cols:
         for group, length_is_rows in ((names.FEATURE_BIASES, True), (names.INPUT_BIASES, False)):
             for bias in (by_plain[name] for name in group if name in by_plain):
-                if len(bias.shape) == 1 and bias.shape[0] in (rows, cols):
-                    by_row = (bias.shape[0] == rows) == length_is_rows
+                length = bias.elements if bias.elements == max(bias.shape, default=0) else 0  # (k,), (1, k) or (k, 1)
+                if length in (rows, cols):
+                    by_row = (length == rows) == length_is_rows
                     what = "one for each feature" if length_is_rows else "one for each input"
-                    words = f"{bias.name} has {bias.shape[0]} entries, {what}, so {decoder.name} keeps one feature a "
+                    words = f"{bias.name} has {length} entries, {what}, so {decoder.name} keeps one feature a "
                     return not by_row, words + ("row" if by_row else "column")
     columns = known.columns
     return columns, f"{decoder.name} keeps one feature a {'column' if columns else 'row'}, as is usual for its name"

@@ -26,6 +26,11 @@ PACKED_SUFFIXES: dict[str, str] = {
     ".weight_packed": "compressed-tensors",
     ".W_q": "HQQ",
     ".weight._data": "quanto",
+    ".trellis": "EXL3",
+    ".q_weight": "EXL2",
+    "._weight_qdata": "torchao",
+    ".weight_qdata": "torchao",
+    ".codes": "AQLM",
 }
 """A tensor of this ending is the packed weight of its module."""
 

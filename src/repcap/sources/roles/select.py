@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Mapping
 
 from repcap.errors import InputError, MatrixNotFound, SourceError, VectorsError
-from repcap.matrix import Matrix
+from repcap.matrix import Matrix, Tokens
 from repcap.sources import names
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
 from repcap.sources.formats.dtypes import is_integer
@@ -15,6 +15,7 @@ from repcap.sources.formats.stored_rows import turned
 from repcap.sources.roles.roles import ROLES, Roles, roles_of
 from repcap.sources.roles.scales import ScaledMatrix, apply_scales, refuse_packed
 from repcap.sources.roles.tying import Tying, judge_tying, vocabulary_size
+from repcap.sources.tokens import MAX_ID, MappedTokens
 
 TOKEN_ROLES = ("embedding", "unembedding")
 
@@ -24,7 +25,7 @@ def judge(checkpoint: Checkpoint) -> tuple[Roles, Tying]:
     roles = roles_of(checkpoint)
     if roles.headless:
         return roles, Tying(None, f"the {roles.family} family has no unembedding")
-    return roles, judge_tying(checkpoint, roles.embedding, roles.unembedding, roles.columns)
+    return roles, judge_tying(checkpoint, roles.embedding, roles.unembedding, roles.columns, roles.hidden)
 
 
 def choose(checkpoint: Checkpoint, matrix: str = "embedding") -> Matrix:
@@ -44,7 +45,7 @@ def choose(checkpoint: Checkpoint, matrix: str = "embedding") -> Matrix:
     opened = open_as_rows(checkpoint, name, name in roles.columns)
     is_token_matrix = role in TOKEN_ROLES
     if is_token_matrix:
-        opened.tokens = checkpoint.tokens()
+        opened.tokens = _row_tokens(checkpoint, roles)
     if isinstance(opened, ScaledMatrix):
         evidence = f"{evidence}; scaled by {opened.scale_name}"
     opened.info = dataclasses.replace(
@@ -56,7 +57,10 @@ def choose(checkpoint: Checkpoint, matrix: str = "embedding") -> Matrix:
         revision=checkpoint.revision,
         warnings=(
             *checkpoint.warnings,
+            *(roles.warnings if role != "matrix" else ()),
             *(tying.warnings if is_token_matrix else ()),
+            *_stand_in_warning(matrix, role, name),
+            *(token_warnings(opened.count, opened.tokens) if is_token_matrix else ()),
             *_adapter_warning(checkpoint, name),
         ),
     )
@@ -74,11 +78,11 @@ def open_as_rows(checkpoint: Checkpoint, name: str, columns: bool = False, stack
         if it has more than two dimensions, but for `stack`.
     """
     entry = checkpoint.entry(name)
+    refuse_packed(checkpoint, entry)
     if len(entry.shape) > 2 and not stack:
-        dims = " x ".join(map(str, entry.shape))
+        dims = entry.size
         where = checkpoint.spec if len(checkpoint.tensors()) == 1 else f"{checkpoint.spec}: tensor {name!r}"
         raise VectorsError(f"{where} has {len(entry.shape)} dimensions ({dims}): give a matrix, one vector a row")
-    refuse_packed(checkpoint, entry)
     if entry.shape == (0,):
         raise SourceError(
             f"{checkpoint.spec}: {name} has shape (0,), as DeepSpeed ZeRO-3 leaves a partitioned weight: "
@@ -93,6 +97,30 @@ def open_as_rows(checkpoint: Checkpoint, name: str, columns: bool = False, stack
     return turned(opened) if columns else opened
 
 
+def _row_tokens(checkpoint: Checkpoint, roles: Roles) -> Tokens | None:
+    """The tokens by row. model2vec keeps the row of each token in `mapping`, where tokens share rows."""
+    tokens, mapping = checkpoint.tokens(), checkpoint.tensors().get("mapping")
+    if tokens is None or roles.family != "model2vec" or mapping is None:
+        return tokens
+    if len(mapping.shape) != 1 or not is_integer(mapping.dtype) or mapping.elements > MAX_ID:
+        return tokens
+    return MappedTokens(tokens, [int(row) for row in checkpoint.small("mapping").tolist()])
+
+
+def _stand_in_warning(asked: str, role: str, name: str) -> tuple[str, ...]:
+    if asked != "embedding" or role != "unembedding":
+        return ()
+    return (f"the source holds no embedding: its unembedding {name} is measured",)
+
+
+def token_warnings(rows: int | None, tokens: Tokens | None) -> tuple[str, ...]:
+    """What to say of a tokenizer that knows more ids than the matrix has rows."""
+    beyond = tokens.count - rows if tokens is not None and rows is not None else 0
+    if beyond <= 0 or tokens is None:
+        return ()
+    return (f"the tokenizer knows {tokens.count} ids, the matrix has {rows} rows: {beyond} ids have no row",)
+
+
 def _adapter_warning(checkpoint: Checkpoint, name: str) -> tuple[str, ...]:
     module = name.removesuffix(".weight").removesuffix(".base_layer")
     if not any(other.startswith(f"{module}.lora_") for other in checkpoint.tensors()):
@@ -105,12 +133,14 @@ def resolve(checkpoint: Checkpoint, matrix: str, roles: Roles, tying: Tying) -> 
     tensors = checkpoint.tensors()
     if matrix == "embedding":
         return _embedding(checkpoint, roles, tying)
+    if matrix == "unembedding" and roles.unembedding is not None:
+        return roles.unembedding, "unembedding", tying.evidence
     if matrix == "unembedding" and roles.embedding is not None:
-        if roles.unembedding is not None:
-            return roles.unembedding, "unembedding", tying.evidence
         if tying.tied:
             return roles.embedding, "unembedding", f"tied ({tying.evidence}): the embedding is measured"
         raise MatrixNotFound(f"{checkpoint.spec} holds no unembedding: {tying.evidence}; measure --matrix embedding")
+    if matrix == "decoder" and roles.decoder is None:
+        _refuse_stacked(checkpoint, roles)
     if matrix == "decoder" and roles.decoder is not None:
         return roles.decoder, "decoder", roles.decoder_evidence
     found = matrix if matrix in tensors else _by_short_name(matrix, tensors)
@@ -127,6 +157,18 @@ def _embedding(checkpoint: Checkpoint, roles: Roles, tying: Tying) -> tuple[str,
         return roles.embedding, "embedding", tying.evidence
     if roles.decoder is not None:
         return roles.decoder, "decoder", roles.decoder_evidence
+    if not checkpoint.complete:
+        also = f"; the unembedding {roles.unembedding} is here: --matrix unembedding" if roles.unembedding else ""
+        raise MatrixNotFound(
+            f"{checkpoint.spec}: {checkpoint.missing}, and none here holds the embedding{also}; fetch the whole "
+            "checkpoint, or name a tensor with --matrix"
+        )
+    if roles.unembedding is not None:
+        return roles.unembedding, "unembedding", tying.evidence
+    _refuse_stacked(checkpoint, roles)
+    _refuse_adapter(checkpoint)
+    if roles.absent:
+        return roles.absent[0], "embedding", ""  # opening it says which file should hold it
     tensors = checkpoint.tensors()
     if len(tensors) == 1:
         return next(iter(tensors)), "matrix", "the only tensor of the source"
@@ -134,6 +176,28 @@ def _embedding(checkpoint: Checkpoint, roles: Roles, tying: Tying) -> tuple[str,
     if len(matrices) == 1:
         return matrices[0].name, "matrix", "the only 2-d tensor of the source"
     raise MatrixNotFound(_not_found(checkpoint, "embedding"))
+
+
+def _refuse_stacked(checkpoint: Checkpoint, roles: Roles) -> None:
+    if roles.stacked is not None:
+        entry = checkpoint.entry(roles.stacked)
+        raise VectorsError(
+            f"{checkpoint.spec}: the decoder {entry.name} has {len(entry.shape)} dimensions ({entry.size}), several "
+            "matrices in one: save the one that you mean, one feature a row"
+        )
+
+
+def _refuse_adapter(checkpoint: Checkpoint) -> None:
+    """An adapter of LoRA parts alone is no model."""
+    if not all("lora_" in name for name in checkpoint.tensors()) or not checkpoint.tensors():
+        return
+    base = checkpoint.facts("adapter_config.json").get("base_model_name_or_path")
+    whose = f"an adapter for {base}" if isinstance(base, str) and base else "an adapter (its base model is not named)"
+    way = f"measure {base}" if isinstance(base, str) and base else "measure its base model"
+    raise MatrixNotFound(
+        f"{checkpoint.spec} holds the LoRA parts of {whose} and no weights of their own: {way}, or merge the adapter "
+        "into it first"
+    )
 
 
 def _by_short_name(matrix: str, tensors: Mapping[str, TensorEntry]) -> str | None:

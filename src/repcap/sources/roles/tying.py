@@ -51,23 +51,31 @@ def vocabulary_size(config: Mapping[str, Any], depth: int = 0) -> int | None:
 
 
 def judge_tying(
-    checkpoint: Checkpoint, embedding: str | None, unembedding: str | None, columns: frozenset[str] = frozenset()
+    checkpoint: Checkpoint,
+    embedding: str | None,
+    unembedding: str | None,
+    columns: frozenset[str] = frozenset(),
+    hidden: str | None = None,
 ) -> Tying:
-    """Decide by evidence. `columns` are the tensors that keep one vector a column.
+    """Decide by evidence. columns: tensors that keep one vector a column. hidden: a part of a head that is not read.
 
     Both present: their values are compared, first in sampled row blocks, then (local sources) in all. Head missing:
     tied. The config only decides where neither is possible, and is contradicted aloud.
     """
     if embedding is None:
-        return Tying(None, "")
+        return Tying(None, f"{unembedding} is an unembedding by its name" if unembedding else "")
     said = config_says(checkpoint.config())
+    if unembedding is None and hidden is not None:
+        reason = f"an unembedding is there in a form that is not read ({hidden})"
+        return Tying(False if said is False else None, f"{reason}; {_config_words(said)}", (reason,))
     if unembedding is None:
         return _without_head(checkpoint, said)
     try:
         equal, how = _compare(checkpoint, embedding, unembedding, columns)
     except RepcapError as error:
         reason = f"{unembedding} cannot be compared with {embedding} ({error})"
-        return Tying(said, f"{reason}; {_config_words(said)}", (reason,))
+        # A config that says tied is not believed where a head of its own is stored.
+        return Tying(False if said is False else None, f"{reason}; {_config_words(said)}", (reason,))
     pair = f"{embedding} and {unembedding}"
     evidence = f"{pair} {how}"
     if said is None or said == equal:
