@@ -70,6 +70,9 @@ class WholeShards(RemoteCheckpoint):
         entry = opened.tensors().get(name) if opened else None
         return (entry.shape, entry.dtype) if entry else ((), "unknown")
 
+    def holds(self, name: str) -> bool:
+        return True  # to know better would be a download
+
     def entry(self, name: str) -> TensorEntry:
         return self._shard(self._places[super().entry(name).name]).entry(name)
 
