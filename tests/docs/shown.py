@@ -78,7 +78,9 @@ def commands(page: str, text: str) -> list[Shown]:
             for part in parts:
                 words, _, rest = part.partition("\n")
                 if words.startswith("repcap "):
-                    found.append(Shown(page, COMMENT.sub("", words), rest.rstrip().split("\n") if rest.strip() else None))
+                    found.append(
+                        Shown(page, COMMENT.sub("", words), rest.rstrip().split("\n") if rest.strip() else None)
+                    )
         elif block.language != "text":
             for line in plain:
                 if line.startswith("M="):
@@ -123,12 +125,10 @@ def same_line(shown: str, printed: str) -> bool:
 
 
 def departs(shown: list[str], printed: list[str]) -> str | None:
-    """The first line that is not as shown, or None. A line `...` stands for any number of lines."""
+    """The first line that is not as shown, or None. A line `...` stands for any number of lines; blank ones are left
+    out."""
     at = 0
-    lines = [line.rstrip() for line in printed]
-    while lines and not lines[-1]:
-        lines.pop()
-    wanted = [line.rstrip() for line in shown]
+    wanted, lines = ([line.rstrip() for line in text if line.strip()] for text in (shown, printed))
     for number, line in enumerate(wanted):
         if line == "...":
             rest = wanted[number + 1 :]
