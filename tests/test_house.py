@@ -63,6 +63,7 @@ def test_at_most_15_python_files_in_a_folder() -> None:
     assert not {str(path.relative_to(SRC)): n for path, n in count.items() if n > 15}
 
 
+@NOT_YET
 def test_no_file_over_400_lines() -> None:
     long = {name_of(path): text.count("\n") for path in FILES if (text := path.read_text()).count("\n") > 400}
     assert not long
