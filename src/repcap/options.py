@@ -444,6 +444,7 @@ ExcludeIds = Annotated[
 OnlyIds = Annotated[
     Iterable[int] | None, Option("Measure these rows alone.", read=parse_ids, write=_as_ids, metavar="IDS")
 ]
+TokenizerRows = Annotated[bool, Option("Leave out rows beyond the tokenizer.")]
 VocabSize = Annotated[int | None, Option("Measure the first V rows alone.", metavar="V")]
 StorePath = Annotated[
     str | os.PathLike[str],

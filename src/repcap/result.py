@@ -8,11 +8,13 @@ notebook shows what `repcap.verbs.KIND.show.parts` gives, `plot` draws with `rep
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from repcap._version import __version__
+from repcap.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,30 +90,28 @@ class Result:
         try:
             pandas = import_module("pandas")
         except ImportError:
-            from repcap.errors import MissingExtraError
-
             raise MissingExtraError("to_frame", "notebook") from None
         return pandas.DataFrame(self.rows())
 
-    def plot(self, ax: Axes | None = None) -> Any:
-        """Draw the figure of this kind into `ax`, or into a new figure; returns what was drawn into.
+    def plot(self, ax: Axes | None = None, path: str | os.PathLike[str] | None = None) -> Any:
+        """Draw the figure of this kind into `ax`, into a file, or into a new figure; returns what was drawn into.
+
+        Of a figure of several panels `ax` gets the first. path: a .png, .svg or .pdf; the paths written are returned.
 
         Raises
         ------
         InputError
-            if this kind of result has no figure.
+            if this kind of result has no figure, or nothing to draw.
         MissingExtraError
             if matplotlib is not installed.
         """
-        from repcap.errors import InputError, MissingExtraError
-
         try:
             draw = import_module(f"repcap.verbs.{self._folder()}.figure").draw
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("repcap."):
                 raise InputError(f"a result of kind {self.kind} has no figure") from None
             raise MissingExtraError("drawing a figure", "plots") from None
-        return draw(self.to_dict(), ax=ax)
+        return draw(self.to_dict(), path, ax=ax)
 
     def parts(self) -> Iterable[Any]:
         """What the terminal shows, as rich renderables."""

@@ -25,6 +25,7 @@ from repcap.errors import InputError, MissingExtraError
 from repcap.files import check_directory
 from repcap.matrix import ProgressFn
 from repcap.numerics import SEED_MOST
+from repcap.result import Result
 from repcap.text import json_text, jsonable, printable
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -99,6 +100,24 @@ def check_plot(path: Path | None) -> None:
         raise InputError(f"cannot draw {path}: use a name that ends in .png, .svg or .pdf")
     require_plots()
     check_directory(path)
+
+
+def present(result: Result, json: bool = False, plot: Path | None = None) -> None:
+    """Show a result: as JSON, or as its folder's `show.parts` say; and draw it where --plot asks for a figure."""
+    if json:
+        print_json(result)
+    else:
+        console = stdout()
+        for part in result.parts():
+            console.print(part)
+    draw(result, plot)
+
+
+def draw(result: Result, plot: Path | None) -> None:
+    """Write the figure of a result where --plot asks for one, and say which files these are."""
+    if plot is not None:
+        for written in result.plot(path=plot):
+            note(f"wrote {written}")
 
 
 def require_plots() -> None:

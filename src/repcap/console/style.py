@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from repcap.errors import InputError, MissingExtraError
 from repcap.files import atomic_path
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Okabe and Ito's palette (2008): tells its colours apart under every common colour blindness.
@@ -73,6 +74,32 @@ def figure(
     with mpl.rc_context(settings):
         drawn = Figure(figsize=SIZES[size] if isinstance(size, str) else size, layout="constrained")
         yield drawn, drawn.subplots(rows, columns, **options)
+
+
+def draw_panels(
+    panels: Sequence[Callable[[Axes], None]],
+    path: str | os.PathLike[str] | None = None,
+    ax: Axes | None = None,
+    *,
+    size: str | tuple[float, float] = "page",
+    finish: Callable[[Figure, Sequence[Axes]], None] | None = None,
+) -> Any:
+    """Draw panels side by side: what `draw` of a verb's figure does, wherever it is to go.
+
+    path: into this file; returns the paths written. ax: the first panel into these axes, which are returned. Neither:
+    into a new figure, which is returned. finish: what the figure as a whole gets (title, common legend), not `ax`.
+    """
+    if ax is not None:
+        panels[0](ax)
+        if ax.get_legend() is None and ax.get_legend_handles_labels()[0]:
+            ax.legend()
+        return ax
+    with figure(size, 1, len(panels), squeeze=False) as (drawn, ((*all_axes,),)):
+        for panel, axes in zip(panels, all_axes, strict=True):
+            panel(axes)
+        if finish is not None:
+            finish(drawn, all_axes)
+        return drawn if path is None else save(drawn, path)
 
 
 def save(drawn: Figure, path: str | os.PathLike[str], formats: Sequence[str] = ()) -> list[Path]:

@@ -53,13 +53,13 @@ def test_plot(repcap, checkpoint, tmp_path, suffix):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--z", "-1"), "z = -1 is no number of standard deviations: give a finite z >= 0 (the default is 2)"),
+        (("--z", "-1"), "--z -1.0: give a finite z >= 0 (the default is 2)"),
         (("--exclude-ids", "x"), "'x' is no row number: write them as 0,5,100-199 or @FILE"),
         (
             ("--exclude-ids", "9-3"),
             "'9-3' is no range of rows: write the smaller number first, at most 50,000,000 rows",
         ),
-        (("--sample", "1"), "a sample needs at least 2 pairs, got 1"),
+        (("--sample", "1"), "--sample 1: give 2 or more pairs"),
         (("--engine", "cloud"), "unknown engine 'cloud': use local, local:N (N workers), ray, ray:ADDRESS or inline"),
         (("--plot", "x.bmp"), "cannot draw x.bmp: use a name that ends in .png, .svg or .pdf"),
     ],

@@ -119,7 +119,7 @@ def test_odd_sets_against_brute_force(name):
 
 def test_no_named_pairs_still_have_a_coherence(checkpoint):
     path, _ = checkpoint
-    named, unnamed = pairs(str(path)), pairs(str(path), keep=0)
+    named, unnamed = pairs(str(path)), pairs(str(path), top=0)
     assert unnamed.largest == unnamed.smallest == ()
     assert unnamed.coherence == named.coherence > 0.5
 
@@ -177,12 +177,12 @@ def test_what_cannot_be_asked(checkpoint):
         pairs(str(path), exclude_ids=(700,))
     with pytest.raises(InputError, match="an engine needs a source that its workers can open"):
         pairs(torch.randn(10, 3), engine="local:1")
-    with pytest.raises(InputError, match="--sample draws its pairs in this process"):
+    with pytest.raises(InputError, match="sample = 100: its pairs are drawn in this process: leave out `engine`"):
         pairs(str(path), sample=100, engine="local:1")
-    with pytest.raises(InputError, match=r"--sample 1000000: there are only \d+ pairs; leave it out"):
+    with pytest.raises(InputError, match=r"sample = 1000000: there are only \d+ pairs; leave it out"):
         pairs(str(path), sample=1_000_000)
-    with pytest.raises(InputError, match="--top -1"):
-        pairs(str(path), keep=-1)
+    with pytest.raises(InputError, match="top = -1: give 0 to 10000"):
+        pairs(str(path), top=-1)
     with pytest.raises(VectorsError, match="no pair of rows that have a direction"):
         pairs(str(path), exclude_ids=range(1, 700))
 

@@ -5,47 +5,63 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from repcap.console import style
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-def draw_pairs(record: Mapping[str, Any], path: str | os.PathLike[str], formats: Sequence[str] = ()) -> list[Path]:
-    """Draw a record of `repcap pairs --json`: density over cosine, with +-epsilon, the normal curve and the null."""
-    edges = np.asarray(record["histogram"]["edges"])
-    counts = np.asarray(record["histogram"]["counts"], dtype=float)
+
+def draw(record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, *, ax: Axes | None = None) -> Any:
+    """Draw a record of `repcap pairs --json`: density over cosine, with +-epsilon, the normal curve and the null.
+
+    Into a file, into `ax` (the left panel), or into a new figure: see `style.draw_panels`.
+    """
+    edges, counts = np.asarray(record["histogram"]["edges"]), np.asarray(record["histogram"]["counts"], dtype=float)
     width = np.diff(edges)
     density = counts / counts.sum() / width
     middle = (edges[:-1] + edges[1:]) / 2.0
-    normal = np.exp(-0.5 * ((middle - record["mean"]) / max(record["std"], 1e-9)) ** 2)
-    normal /= max(record["std"], 1e-9) * math.sqrt(2.0 * math.pi)
-    null = _random_density(middle, record["dim"])
-    with style.figure("wide", 1, 2) as (drawn, (linear, log)):
-        for axes in (linear, log):
-            axes.stairs(density, edges, fill=True, color=style.SKY, alpha=0.6, label="measured")
-            axes.plot(middle, normal, color=style.BLUE, lw=1.2, label="normal, same mean and std")
-            if null is not None:
-                axes.plot(middle, null, color=style.GREY, lw=1.2, ls="--", label="random directions")
-            for sign in (-1, 1):
-                label = "±epsilon" if sign > 0 else None
-                axes.axvline(sign * record["epsilon"], color=style.VERMILION, lw=1, label=label)
-            axes.set_xlabel("cosine")
-        linear.set_ylabel("density")
-        linear.set_xlim(*_span(middle, density, record["epsilon"]))
-        linear.set_ylim(0, 1.15 * density.max())
-        log.set_yscale("log")
-        log.set_ylim(0.5 / counts.sum() / width[0], 3 * density.max())
-        log.set_xlim(-1, 1)
+
+    def linear(axes: Axes) -> None:
+        _curves(axes, record, edges, density)
+        axes.set_ylabel("density")
+        axes.set_xlim(*_span(middle, density, record["epsilon"]))
+        axes.set_ylim(0, 1.15 * density.max())
         which = "a sample of the" if record.get("sampled") else "all"
-        linear.set_title(f"{which} pairs of {record['count']} rows, d = {record['dim']}")
-        log.set_title("the same on a log scale: the tails")
+        axes.set_title(f"{which} pairs of {record['count']} rows, d = {record['dim']}")
+
+    def log(axes: Axes) -> None:
+        _curves(axes, record, edges, density)
+        axes.set_yscale("log")
+        axes.set_ylim(0.5 / counts.sum() / width[0], 3 * density.max())
+        axes.set_xlim(-1, 1)
+        axes.set_title("the same on a log scale: the tails")
+
+    def finish(drawn: Figure, panels: Sequence[Axes]) -> None:
         drawn.suptitle(style.short_name(record["source"]), x=0.01, ha="left", fontsize=10)
-        handles, labels = log.get_legend_handles_labels()
-        drawn.legend(handles, labels, loc="outside lower center", ncols=4)
-        return style.save(drawn, path, formats)
+        drawn.legend(*panels[-1].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+
+    return style.draw_panels((linear, log), path, ax, size="wide", finish=finish)
+
+
+def _curves(axes: Axes, record: Mapping[str, Any], edges: np.ndarray, density: np.ndarray) -> None:
+    """What both panels show."""
+    middle = (edges[:-1] + edges[1:]) / 2.0
+    std = max(record["std"], 1e-9)
+    normal = np.exp(-0.5 * ((middle - record["mean"]) / std) ** 2) / (std * math.sqrt(2.0 * math.pi))
+    null = _random_density(middle, record["dim"])
+    axes.stairs(density, edges, fill=True, color=style.SKY, alpha=0.6, label="measured")
+    axes.plot(middle, normal, color=style.BLUE, lw=1.2, label="normal, same mean and std")
+    if null is not None:
+        axes.plot(middle, null, color=style.GREY, lw=1.2, ls="--", label="random directions")
+    for sign in (-1, 1):
+        label = "±epsilon" if sign > 0 else None
+        axes.axvline(sign * record["epsilon"], color=style.VERMILION, lw=1, label=label)
+    axes.set_xlabel("cosine")
 
 
 def _span(middle: np.ndarray, density: np.ndarray, epsilon: float) -> tuple[float, float]:

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
-import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from repcap import geometry
-from repcap._version import __version__
-from repcap.errors import InputError, RepcapError, VectorsError
-from repcap.geometry.epsilon.epsilon import Spread, check_z
+from repcap import geometry, sources
+from repcap.errors import InputError, OptionError, RepcapError, VectorsError
+from repcap.geometry.epsilon.epsilon import Spread
 from repcap.geometry.pairs.histogram import PAPER_BINS, Extreme, PairCounts, Wanted
 from repcap.geometry.pairs.pair_intervals import SampleIntervals, sample_intervals
 from repcap.geometry.pairs.tail import Tail, measured_tail, normal_tail, random_moments, random_tail
+from repcap.jobs.engine import Fault, Unit, parse_engine, run
 from repcap.matrix import Matrix, ProgressFn
-from repcap.numerics import Z_DEFAULT, check_seed, finite
+from repcap.numerics import Z_DEFAULT, finite
+from repcap.options import Device, EngineName, ExcludeIds, MatrixName, Option, Seed, TokenizerRows, Z, verb
+from repcap.result import Result
+from repcap.sources.spec import parse_spec
 
 if TYPE_CHECKING:
     import torch
+
+Extremes = Annotated[
+    int, Option("Name so many of the largest and smallest.", least=0, most=10_000, why="give 0 to 10000, 0 for none")
+]
+Sample = Annotated[
+    int | None, Option("Draw so many pairs instead of counting them all.", least=2, why="give 2 or more pairs")
+]
+PanelRows = Annotated[int, Option("Rows a block of pairs has on either side.", least=1, silent=True, shown=False)]
 
 QUANTILES = (1e-6, 1e-4, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.9999, 0.999999)
 
@@ -36,8 +46,8 @@ class NamedPair:
     token_j: str | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class PairDistribution:
+@dataclasses.dataclass(frozen=True, repr=False)
+class PairDistribution(Result):
     """All pairs of rows that have a direction: `count` rows of dimension `dim`, `pairs` unordered pairs.
 
     dropped: rows without a direction. spread: mean and std, those of `repcap measure`. coherence: the largest |cosine|.
@@ -45,6 +55,8 @@ class PairDistribution:
     else are of the sample, `count` is the rows to draw from, dropped and coherence are not known, and `intervals` says
     how far the rest can be trusted; it is None where every pair was counted.
     """
+
+    kind = "pairs"
 
     source: str
     matrix: str
@@ -63,14 +75,23 @@ class PairDistribution:
     tail_random: Tail
     largest: tuple[NamedPair, ...]
     smallest: tuple[NamedPair, ...]
-    edges: tuple[float, ...] = dataclasses.field(repr=False)
-    counts: tuple[int, ...] = dataclasses.field(repr=False)
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
     sampled: bool
     intervals: SampleIntervals | None
     seed: int | None
-    seconds: float
-    options: dict[str, Any]
     revision: str | None = None
+
+    @property
+    def title(self) -> str:
+        of = "a sample of" if self.sampled else "all"
+        return f"{self.matrix} of {self.source}, {self.count} x {self.dim}: {of} {self.pairs:,} pairs"
+
+    @property
+    def numbers(self) -> str:
+        spread = self.spread
+        closest = "" if self.coherence is None else f", coherence {self.coherence:.6f}"
+        return f"mean {spread.mean:.6f}, std {spread.std:.6f}, epsilon {spread.epsilon:.6f}{closest}"
 
     @property
     def standard_error(self) -> float | None:
@@ -78,7 +99,7 @@ class PairDistribution:
         return None if self.intervals is None else self.intervals.epsilon_se
 
     @property
-    def sentence(self) -> str:
+    def reading(self) -> str:
         """What the tail means, in words."""
         share, random = self.tail.both, self.tail_random.both
         many = f"{share:.3%} of {'the sample' if self.sampled else 'all pairs'} are beyond ±epsilon"
@@ -88,7 +109,7 @@ class PairDistribution:
             against = f"random directions of this dimension would have {random:.3%}"
         return f"{many}; a normal curve of the same mean and spread would have {self.tail_normal.both:.3%}, {against}."
 
-    def to_dict(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         spread = self.spread
         return {
             "source": self.source,
@@ -123,81 +144,86 @@ class PairDistribution:
             "largest": [dataclasses.asdict(pair) for pair in self.largest],
             "smallest": [dataclasses.asdict(pair) for pair in self.smallest],
             "histogram": {"edges": list(self.edges), "counts": list(self.counts)},
-            "options": self.options,
-            "seconds": self.seconds,
-            "repcap_version": __version__,
         }
 
 
-@dataclasses.dataclass(frozen=True)
-class PairOptions:
-    """What `pairs` may be told beyond the source.
-
-    keep: pairs to name at either end. sample: draw so many pairs instead of counting all. tokenizer_rows: leave out
-    rows beyond the tokenizer. engine: `local[:N]`, `ray[:ADDRESS]`, or None for this process.
-    """
-
-    z: float = Z_DEFAULT
-    keep: int = 10
-    sample: int | None = None
-    seed: int = 0
-    device: str = "auto"
-    tokenizer_rows: bool = False
-    exclude_ids: tuple[int, ...] = ()
-    engine: str | None = None
-    panel: int = 8192
-
-    def check(self) -> None:
-        """Raise InputError or DomainError for a value that means nothing."""
-        check_z(self.z)
-        check_seed(self.seed)
-        if self.keep < 0:
-            raise InputError(f"--top {self.keep}: give how many pairs to name, 0 for none")
-        if self.sample is not None and self.engine is not None:
-            raise InputError("--sample draws its pairs in this process: leave out --engine, or count all pairs")
-
-    def to_dict(self) -> dict[str, Any]:
-        """For the record, with the number of excluded rows instead of their list."""
-        record = dataclasses.asdict(self)
-        record["excluded"] = len(record.pop("exclude_ids"))
-        return record
-
-
+@verb
 def pairs(
-    source: Any, matrix: str = "embedding", *, on_progress: ProgressFn | None = None, **options: Any
+    source: Any,
+    matrix: MatrixName = "embedding",
+    *,
+    top: Extremes = 10,
+    z: Z = Z_DEFAULT,
+    sample: Sample = None,
+    seed: Seed = 0,
+    tokenizer_rows: TokenizerRows = False,
+    exclude_ids: ExcludeIds = (),
+    engine: EngineName = None,
+    device: Device = "auto",
+    panel: PanelRows = 8192,
+    on_progress: ProgressFn | None = None,
 ) -> PairDistribution:
-    """The distribution of the cosines of all pairs of rows of `matrix` in `source`; options: see `PairOptions`.
+    """The distribution of the cosines of all pairs of rows of `matrix` in `source`, and what its tail holds.
 
-    Cost: n^2 d operations (`sample` M pairs: 2 M d). Memory: 1 GiB of unit rows at most, never n x n.
+    Parameters
+    ----------
+    source, matrix
+        as of `repcap.measure`.
+    top : int
+        pairs to name at either end.
+    z : float
+        epsilon = mean + z std, beyond which pairs are counted.
+    sample, seed : int
+        draw so many pairs instead of counting all, with intervals.
+    tokenizer_rows, exclude_ids
+        leave out the rows beyond the tokenizer; row numbers to leave out.
+    engine : str, optional
+        `local[:N]`, `ray[:ADDRESS]`, or None for this process.
+    device, panel
+        `auto`, `cpu`, `cuda`, `cuda:N`, `mps`; rows of a block of pairs.
+    on_progress : callable, optional
+        called with (pairs done, pairs), with an engine (lots done, lots).
 
     Raises
     ------
     SourceError, VectorsError, InputError
         for what cannot be read, has no geometry, or cannot be asked for.
+
+    Cost: n^2 d operations (`sample` M pairs: 2 M d). Memory: 1 GiB of unit rows at most, never n x n.
     """
-    from repcap.sources import open_source
-
-    chosen = PairOptions(**options)
-    chosen.check()
-    started = time.perf_counter()
-    with open_source(source, matrix) as opened:
-        rows = _rows(opened, chosen)
-        if chosen.sample is not None:
-            counted, spread = _sampled(opened, rows, chosen, on_progress)
+    if sample is not None and engine is not None:
+        raise OptionError("sample", sample, "its pairs are drawn in this process: leave out `engine`, or `sample`")
+    if engine is not None and not isinstance(source, str):
+        raise InputError("an engine needs a source that its workers can open: give a path or a name, not a tensor")
+    with sources.open_source(source, matrix) as opened:
+        rows = _rows(opened, exclude_ids or (), tokenizer_rows)
+        mask = _mask(opened, rows)
+        if sample is not None:
+            counted = _sampled(opened, rows, mask, top, sample, seed, on_progress)
+            mean, std = counted.moments()[:2]
+            spread = Spread("all", len(rows), opened.dim, mean, std, z, sampled=True)
         else:
-            counted, spread = _counted((source, matrix), opened, rows, chosen, on_progress)
-        return summarise(opened, counted, spread, chosen, time.perf_counter() - started)
+            spread = _spread(opened, rows, z, device)
+            wanted = Wanted(max(1, top), spread.mean, spread.epsilon)
+            if engine is not None:
+                lot = Lot(_pinned(source, opened), matrix, (), mask, wanted, panel, device)
+                counted = _over_engine(lot, opened.count, engine, on_progress)
+            else:
+                counted = geometry.count_pairs(
+                    opened, mask=mask, wanted=wanted, panel=panel, device=device, on_progress=on_progress
+                )
+        return _summarise(opened, counted, spread, top, seed)
 
 
-def _rows(matrix: Matrix, options: PairOptions) -> torch.Tensor:
+def _rows(matrix: Matrix, exclude_ids: Iterable[int], tokenizer_rows: bool) -> torch.Tensor:
     """Row numbers to use, (m,) int64, ascending."""
     geometry.check_matrix(matrix)
     known = None
-    if options.tokenizer_rows:
+    if tokenizer_rows:
         if matrix.tokens is None:
-            raise InputError(f"{matrix.info.source} has no tokenizer beside it: leave out --tokenizer-rows")
+            raise InputError(f"{matrix.info.source} has no tokenizer beside it: leave out `tokenizer_rows`")
         known = min(matrix.tokens.count, matrix.count)
-    return geometry.select_rows(matrix.count, options.exclude_ids, vocab_size=known)
+    return geometry.select_rows(matrix.count, exclude_ids, vocab_size=known)
 
 
 def _mask(matrix: Matrix, rows: torch.Tensor) -> np.ndarray | None:
@@ -209,50 +235,32 @@ def _mask(matrix: Matrix, rows: torch.Tensor) -> np.ndarray | None:
 
 
 def _sampled(
-    matrix: Matrix, rows: torch.Tensor, options: PairOptions, on_progress: ProgressFn | None
-) -> tuple[PairCounts, Spread]:
-    assert options.sample is not None
+    matrix: Matrix,
+    rows: torch.Tensor,
+    mask: np.ndarray | None,
+    top: int,
+    sample: int,
+    seed: int,
+    on_progress: ProgressFn | None,
+) -> PairCounts:
     every = len(rows) * (len(rows) - 1) // 2
-    if options.sample > max(every, 2):
-        raise InputError(f"--sample {options.sample}: there are only {every} pairs; leave it out to count each of them")
-    counted = geometry.sample_pairs(
-        matrix,
-        options.sample,
-        mask=_mask(matrix, rows),
-        wanted=Wanted(max(1, options.keep)),
-        seed=options.seed,
-        on_progress=on_progress,
+    if sample > max(every, 2):
+        raise OptionError("sample", sample, f"there are only {every} pairs; leave it out to count each of them")
+    return geometry.sample_pairs(
+        matrix, sample, mask=mask, wanted=Wanted(max(1, top)), seed=seed, on_progress=on_progress
     )
-    mean, std = counted.moments()[:2]
-    return counted, Spread("all", len(rows), matrix.dim, mean, std, options.z, sampled=True)
 
 
-def _counted(
-    origin: tuple[Any, str], matrix: Matrix, rows: torch.Tensor, options: PairOptions, on_progress: ProgressFn | None
-) -> tuple[PairCounts, Spread]:
-    """All pairs. Their mean and spread come first, in closed form, so that those beyond epsilon can be counted.
-
-    origin: the source and the name under which `matrix` was opened.
-    """
-    if options.engine is not None and not isinstance(origin[0], str):
-        raise InputError("an engine needs a source that its workers can open: give a path or a name, not a tensor")
-    spread = geometry.spread_of(geometry.plain_reader(matrix, options.device, rows), "all", options.z)
+def _spread(matrix: Matrix, rows: torch.Tensor, z: float, device: str) -> Spread:
+    """Mean and spread of all pairs, in closed form; they come first, so that pairs beyond epsilon can be counted."""
+    spread = geometry.spread_of(geometry.plain_reader(matrix, device, rows), "all", z)
     if spread is None:
         raise VectorsError(f"{matrix.info.title} has no pair of rows that have a direction")
-    wanted, mask = Wanted(max(1, options.keep), spread.mean, spread.epsilon), _mask(matrix, rows)
-    if options.engine is not None:
-        pinned = (_pinned(origin[0], matrix), origin[1])
-        return _over_engine(pinned, matrix, mask, wanted, options, on_progress), spread
-    counted = geometry.count_pairs(
-        matrix, mask=mask, wanted=wanted, panel=options.panel, device=options.device, on_progress=on_progress
-    )
-    return counted, spread
+    return spread
 
 
 def _pinned(source: str, opened: Matrix) -> str:
     """The source for workers, who open it later: of a Hub repository the commit that is open here."""
-    from repcap.sources.spec import parse_spec
-
     spec = parse_spec(source)
     if spec.scheme != "hub" or opened.info.revision is None:
         return source
@@ -261,30 +269,41 @@ def _pinned(source: str, opened: Matrix) -> str:
     return f"hf://{spec.location}@{opened.info.revision}{folder}{tensor}"
 
 
-def _over_engine(
-    origin: tuple[str, str],
-    opened: Matrix,
-    mask: np.ndarray | None,
-    wanted: Wanted,
-    options: PairOptions,
-    on_progress: ProgressFn | None,
-) -> PairCounts:
-    """Share the panel pairs out over an engine. Each unit opens the source itself."""
-    from repcap.jobs.engine import Fault, Unit, parse_engine, run
+@dataclasses.dataclass(frozen=True)
+class Lot:
+    """What a worker counts: these pairs of panels of `matrix` in `source`, which it opens itself."""
 
-    assert options.engine is not None
-    chosen = geometry.panel_pairs(opened.count, options.panel)
-    lots = min(len(chosen), max(16, 8 * parse_engine(options.engine).workers))
-    units = [
-        Unit(
-            str(lot),
-            (*origin, chosen[lot::lots], mask, wanted, options),
-            f"lot {lot + 1} of {lots}",
-            len(chosen[lot::lots]),
-        )
-        for lot in range(lots)
-    ]
-    total = PairCounts.empty(wanted)
+    source: str
+    matrix: str
+    panels: tuple[tuple[int, int], ...]
+    mask: np.ndarray | None
+    wanted: Wanted
+    panel: int
+    device: str
+
+
+def count_lot(lot: Lot) -> dict[str, Any]:
+    """Worker: count one lot of panel pairs. Returns the counts as plain lists."""
+    with sources.open_source(lot.source, lot.matrix) as opened:
+        return geometry.count_panels(
+            opened,
+            [geometry.PanelPair(*pair) for pair in lot.panels],
+            mask=lot.mask,
+            wanted=lot.wanted,
+            panel=lot.panel,
+            device=lot.device,
+        ).to_dict()
+
+
+def _over_engine(whole: Lot, count: int, engine: str, on_progress: ProgressFn | None) -> PairCounts:
+    """Share the panel pairs of `count` rows out over an engine. whole: a lot that names no panels yet."""
+    chosen = geometry.panel_pairs(count, whole.panel)
+    lots = min(len(chosen), max(16, 8 * parse_engine(engine).workers))
+    units = []
+    for number in range(lots):
+        lot = dataclasses.replace(whole, panels=tuple((pair.first, pair.second) for pair in chosen[number::lots]))
+        units.append(Unit(str(number), lot, f"lot {number + 1} of {lots}", len(lot.panels)))
+    total = PairCounts.empty(whole.wanted)
     faults: list[Fault] = []
     done = 0
 
@@ -294,34 +313,16 @@ def _over_engine(
         if on_progress is not None:
             on_progress(done, lots)
 
-    run(units, count_lot, options.engine, on_result=on_result, on_failure=lambda _unit, fault: faults.append(fault))
+    run(units, count_lot, engine, on_result=on_result, on_failure=lambda _unit, fault: faults.append(fault))
     if faults:
         raise RepcapError(f"{len(faults)} of {lots} lots of pairs failed; the first: {faults[0].reason}")
     return total
 
 
-def count_lot(payload: tuple[str, str, Sequence[Any], Any, Wanted, PairOptions]) -> dict[str, Any]:
-    """Worker: count one lot of panel pairs. Returns the counts as plain lists."""
-    from repcap.sources import open_source
-
-    source, matrix, chosen, mask, wanted, options = payload
-    with open_source(source, matrix) as opened:
-        return geometry.count_panels(
-            opened,
-            [geometry.PanelPair(*pair) for pair in chosen],
-            mask=mask,
-            wanted=wanted,
-            panel=options.panel,
-            device=options.device,
-        ).to_dict()
-
-
-def summarise(
-    matrix: Matrix, counted: PairCounts, spread: Spread, options: PairOptions, seconds: float
-) -> PairDistribution:
+def _summarise(matrix: Matrix, counted: PairCounts, spread: Spread, top: int, seed: int) -> PairDistribution:
     """Moments, quantiles, tails and named pairs of counted pairs of `matrix`."""
     _, _, skewness, kurtosis = counted.moments()
-    sampled, tail = options.sample is not None, measured_tail(counted, spread.epsilon)
+    sampled, tail = spread.sampled, measured_tail(counted, spread.epsilon)
     edges, counts = counted.histogram(PAPER_BINS)
     ends = [abs(end.cosine) for end in (counted.largest[0], counted.smallest[0])]
     return PairDistribution(
@@ -340,15 +341,13 @@ def summarise(
         tail=tail,
         tail_normal=normal_tail(spread.mean, spread.std, spread.epsilon),
         tail_random=random_tail(matrix.dim, spread.epsilon),
-        largest=_named(matrix, counted.largest[: options.keep]),
-        smallest=_named(matrix, counted.smallest[: options.keep]),
+        largest=_named(matrix, counted.largest[:top]),
+        smallest=_named(matrix, counted.smallest[:top]),
         edges=tuple(edges.tolist()),
         counts=tuple(counts.tolist()),
         sampled=sampled,
-        intervals=sample_intervals(counted, options.z, tail, QUANTILES) if sampled else None,
-        seed=options.seed if sampled else None,
-        seconds=seconds,
-        options=options.to_dict(),
+        intervals=sample_intervals(counted, spread.z, tail, QUANTILES) if sampled else None,
+        seed=seed if sampled else None,
         revision=matrix.info.revision,
     )
 
