@@ -278,7 +278,7 @@ print("end", flush=True)
 
 def driver(tmp_path, seconds, units, **options):
     script = tmp_path / "driver.py"
-    script.write_text(DRIVER.format(tests=str(Path(__file__).parent), seconds=seconds, units=units))
+    script.write_text(DRIVER.format(tests=str(Path(__file__).parents[1]), seconds=seconds, units=units))
     return subprocess.Popen(
         [sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from repcap import geometry
 from repcap.errors import InputError
+from repcap.integrations.weights import find_weights
 from repcap.numerics import Z_DEFAULT
 
 if TYPE_CHECKING:
@@ -82,8 +83,6 @@ def watched(model: nn.Module) -> dict[str, torch.Tensor]:
     SourceError
         if the model has no embedding under a known name, or its weights are partitioned over processes.
     """
-    from repcap.integrations.weights import find_weights
-
     embedding, unembedding = find_weights(model)
     if unembedding is None or unembedding is embedding or unembedding.data_ptr() == embedding.data_ptr():
         return {"": embedding}

@@ -17,6 +17,8 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 
 from repcap.errors import InputError, MissingExtraError
+from repcap.jobs.local import run_local
+from repcap.jobs.ray import run_ray
 from repcap.jobs.units import (
     LOST,
     EngineSpec,
@@ -80,11 +82,7 @@ def run(
         return _run_inline(ordered, worker, on_result, on_failure)
     check_worker(worker)
     if spec.kind == "local":
-        from repcap.jobs.local import run_local
-
         return run_local(ordered, worker, spec.workers, limits, on_result, on_failure)
-    from repcap.jobs.ray import run_ray
-
     return run_ray(ordered, worker, spec.address, limits, on_result, on_failure)
 
 

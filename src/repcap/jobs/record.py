@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from repcap._version import __version__
 from repcap.jobs.store import Result, unit_key
+from repcap.laws.fitting.data import published_models
 from repcap.numerics import epsilon_class
 
 RECORD_VERSION = 1
@@ -174,8 +175,6 @@ def provenance(**more: Any) -> dict[str, Any]:
 
 def published_results() -> list[Result]:
     """The published table of 45 models (A. Guha, arXiv 2606.02765, CC BY 4.0) as results of kind `published`."""
-    from repcap.laws.fitting.data import published_models
-
     results = []
     for model in published_models():
         record = make(

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
-from repcap.errors import InputError
+from repcap.errors import InputError, RepcapError
 from repcap.numerics import cpu_count
 
 LOCAL_WORKERS = 4
@@ -131,8 +131,6 @@ def check_worker(worker: WorkerFn) -> None:
 
 def fault_of(error: BaseException) -> Fault:
     """The fault that an exception of a worker stands for; where it is no error of ours, with the place it came from."""
-    from repcap.errors import RepcapError
-
     text = " ".join(str(error).split())
     if isinstance(error, RepcapError):
         return Fault(type(error).__name__, text)
