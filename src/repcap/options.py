@@ -24,7 +24,9 @@ import sys
 import time
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin
 
@@ -304,7 +306,9 @@ def recorded(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str
 def verb(function: Callable[P, R]) -> Callable[P, R]:
     """Make `function` a verb: its calls are checked by its signature, and its result knows what was asked.
 
-    A result that is a `Result` gets `options` (what was asked, by name) and `seconds` (wall time of the call).
+    A result that is a `Result` gets `options` (what was asked, by name) and `seconds` (wall time of the call). A
+    function with `on_progress` takes `progress` too: in a notebook a bar shows by itself after a second, unless it is
+    False.
     """
     return _verb(function, inspect.signature(function))
 
@@ -339,21 +343,48 @@ def _annotated(parameter: Parameter) -> Any:
 
 def _verb(function: Callable[P, R], signature: inspect.Signature) -> Callable[P, R]:
 
+    signature = _with_progress(signature)
+
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         for name in kwargs:
             if name not in signature.parameters:
                 raise InputError(f"{function.__name__} has no option {name}{near(name, signature.parameters)}")
         bound = signature.bind(*args, **kwargs)
+        shown = bound.arguments.pop("progress", True) and _takes_progress(signature)
         bound.arguments.update(check(checked, bound.arguments))
         began = time.perf_counter()
-        found = function(*bound.args, **bound.kwargs)
+        with _progress(function.__name__, shown and bound.arguments.get("on_progress") is None) as bar:
+            found = function(*bound.args, **bound.kwargs, **bar)
         if isinstance(found, Result):
             found = found.with_call(recorded(checked, bound.arguments), time.perf_counter() - began)
         return found
 
     checked.__signature__ = signature  # type: ignore[attr-defined]
     return checked
+
+
+def _takes_progress(signature: inspect.Signature) -> bool:
+    return "on_progress" in signature.parameters
+
+
+def _with_progress(signature: inspect.Signature) -> inspect.Signature:
+    """The signature with `progress`, where the function can say how far it is."""
+    if not _takes_progress(signature):
+        return signature
+    more = inspect.Parameter("progress", inspect.Parameter.KEYWORD_ONLY, default=True, annotation="bool")
+    return signature.replace(parameters=[*signature.parameters.values(), more])
+
+
+@contextmanager
+def _progress(label: str, wanted: bool) -> Iterator[dict[str, Any]]:
+    """{"on_progress": a bar} in a notebook, where the caller gave none; else nothing."""
+    notebook = import_module("repcap.console.notebook") if wanted and "ipykernel" in sys.modules else None
+    if notebook is None or not notebook.running():
+        yield {}
+        return
+    with notebook.bar(label) as update:
+        yield {"on_progress": update}
 
 
 def _as_ids(ids: Sequence[int]) -> str:
