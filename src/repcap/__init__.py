@@ -53,7 +53,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; the table below is what
     from repcap.verbs.interference.study import interference as interference
     from repcap.verbs.latents.study import Latents as Latents
     from repcap.verbs.latents.study import latents as latents
-    from repcap.verbs.neighbours.study import Neighbourhood as Neighbourhood
+    from repcap.verbs.neighbours.neighbourhood import Neighbourhood as Neighbourhood
     from repcap.verbs.neighbours.study import neighbours as neighbours
     from repcap.verbs.pairs.study import PairDistribution as PairDistribution
     from repcap.verbs.pairs.study import pairs as pairs

@@ -30,6 +30,11 @@ class Tokens(Protocol):
         """Text of the token with this id as a reader would write it, or None beyond the tokenizer."""
 
 
+def titled(name: str, source: str) -> str:
+    """`name of source`, or the name alone where the two are the same."""
+    return name if name == source else f"{name} of {source}"
+
+
 @dataclasses.dataclass(frozen=True)
 class MatrixInfo:
     """What is known of a matrix before a row is read."""
@@ -58,7 +63,7 @@ class MatrixInfo:
     @property
     def title(self) -> str:
         """For messages: `name of source`, or the name alone where the two are the same."""
-        return self.name if self.name == self.source else f"{self.name} of {self.source}"
+        return titled(self.name, self.source)
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

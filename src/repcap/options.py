@@ -190,13 +190,19 @@ def _as_kind(kind: Any, value: Any) -> Any:
             raise TypeError
         inner = get_args(kind)[0] if get_args(kind) else None
         return tuple(value) if inner is None or inner is Any else tuple(_as_kind(inner, item) for item in value)
+    if _is_path(kind) and not isinstance(value, (str, os.PathLike)):
+        raise TypeError
     return value  # a path, a device, a table: the function knows
+
+
+def _is_path(kind: Any) -> bool:
+    return kind is Path or (get_origin(kind) or kind) is os.PathLike
 
 
 def _said(kind: Any) -> str:
     names = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text"}
-    if kind in names:
-        return names[kind]
+    if kind in names or _is_path(kind):
+        return names.get(kind, "a path")
     inner = get_args(kind)
     return f"a list of {_said(inner[0]).split(' ', 1)[-1]}s" if inner and inner[0] in names else "a list"
 

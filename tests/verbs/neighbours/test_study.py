@@ -150,7 +150,7 @@ def test_rows_without_a_tokenizer_go_by_number():
         ({"tokens": ["#30"]}, "row 30 is not in 0..29"),
         ({"analogies": ["#0 - #1 + #99"]}, "row 99 is not in 0..29"),
         ({"analogies": ["#0 - #1"], "expect": "#99"}, "row 99 is not in 0..29"),
-        ({"expect": "#1"}, "give --analogy with --expect"),
+        ({"expect": "#1"}, "give `analogies` with `expect`"),
         ({"tokens": ["cat"]}, "no tokenizer"),
     ],
 )
@@ -166,3 +166,20 @@ def test_words_that_are_no_rows_are_refused_before_the_rows_are_read(options, wo
 def test_words_that_cancel_out_are_refused():
     with pytest.raises(InputError, match='the words of "#1 - #1" cancel out'):
         neighbours(numbered(), analogies=["#1 - #1"])
+
+
+def test_the_reading_names_the_first_answers():
+    found = neighbours(numbered(), tokens=["#3"], analogies=["#0 - #1 + #2"], expect="#5", overview=True, tau=2)
+    near, analogy = found.tokens[0].nearest[0], found.analogies[0]
+    assert found.reading == (
+        f"Nearest to row 3 is row {near.row}, {near.cosine:.4f}; nearest to #0 - #1 + #2 is row "
+        f'{analogy.nearest[0].row}, {analogy.nearest[0].cosine:.4f} and "#5" is number {analogy.rank}; '
+        f"{found.overview.primary_count} tokens are the nearest neighbour of more than 2 others; 0 rows nearly equal "
+        "another."
+    )
+    assert repr(found).splitlines()[0] == "Neighbourhood: array, 30 x 6"
+
+
+def test_what_is_no_list_of_word_pairs_is_refused():
+    with pytest.raises(InputError, match="word_pairs = True: give text or a path"):
+        neighbours(numbered(), word_pairs=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import os
 import re
 from importlib import resources
 from pathlib import Path
@@ -140,7 +141,7 @@ class WordPair:
     right: str
 
 
-def load_word_pairs(path: str | Path | None = None) -> list[WordPair]:
+def load_word_pairs(path: str | os.PathLike[str] | None = None) -> list[WordPair]:
     """Pairs from a CSV with the columns kind, left, right; None: the list that the package ships.
 
     Raises

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from repcap import geometry
-from repcap._version import __version__
+from repcap import geometry, sources
 from repcap.errors import InputError
 from repcap.matrix import Matrix, ProgressFn
 from repcap.numerics import Z_DEFAULT
+from repcap.options import Device, MatrixName, Option, Z, verb
+from repcap.verbs.neighbours.neighbourhood import (
+    Analogy,
+    Cluster,
+    Neighbour,
+    Neighbourhood,
+    Overview,
+    PairKind,
+    Suspect,
+    Tail,
+    TokenNeighbours,
+)
 
 if TYPE_CHECKING:
     from repcap.geometry.nearest.neighbours import Nearest
@@ -22,170 +33,70 @@ if TYPE_CHECKING:
 TWIN = 0.995
 """Cosine from which a row and its nearest neighbour are called nearly identical."""
 SHOWN = 8
+SHIPPED = "shipped"
+"""Stands for the word pairs that the package ships."""
+
+Tokens = Annotated[Sequence[str], Option("A word, #row, or '\" exact\"'. May be given again.", flags=("--token",))]
+Analogies = Annotated[Sequence[str], Option("Such as 'king - man + woman'. May be given again.", flags=("--analogy",))]
+Expected = Annotated[str | None, Option("Give the rank of this word in the analogy.")]
+WordPairs = Annotated[
+    str | os.PathLike[str] | None, Option("Pairs by kind: a CSV of kind,left,right, or `shipped`.", metavar="FILE")
+]
+Scan = Annotated[
+    bool | None, Option("Scan the whole vocabulary (default: if alone).", flags=("--overview/--no-overview",))
+]
+Listed = Annotated[int, Option("Rows in each list.", least=1, most=10_000, why="give 1 to 10000")]
+Tau = Annotated[int, Option("A primary token is nearest to more than tau others.", least=0)]
 
 
-@dataclasses.dataclass(frozen=True)
-class Neighbour:
-    """One row, its token, and its cosine with what was asked for."""
-
-    row: int
-    token: str | None
-    cosine: float
-
-
-@dataclasses.dataclass(frozen=True)
-class TokenNeighbours:
-    """The rows nearest to one token and those most opposed to it."""
-
-    row: int
-    token: str | None
-    nearest: tuple[Neighbour, ...]
-    opposed: tuple[Neighbour, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Analogy:
-    """Rows nearest to a sum of unit rows; forms of its own words do not count. rank: of `expected` among them."""
-
-    expression: str
-    nearest: tuple[Neighbour, ...]
-    excluded: int
-    expected: str | None = None
-    rank: int | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class PairKind:
-    """Cosines of the listed word pairs of one kind. above: share beyond epsilon. missing: pairs not in the tokens."""
-
-    kind: str
-    cosines: tuple[float, ...]
-    pairs: tuple[tuple[str, str], ...]
-    mean: float
-    above: float
-    missing: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Cluster:
-    """A primary token: the nearest neighbour of `size` others, of which the first are listed."""
-
-    row: int
-    token: str | None
-    size: int
-    members: tuple[Neighbour, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Suspect:
-    """A row that may be a duplicate or an untrained (glitch) token.
-
-    influence: epsilon minus epsilon without the row. length: of the row over the median length.
-    """
-
-    row: int
-    token: str | None
-    twin: int
-    twin_token: str | None
-    cosine: float
-    influence: float
-    length: float
-
-
-@dataclasses.dataclass(frozen=True)
-class Tail:
-    """Pairs beyond epsilon, and how many of them are forms of one word (case, plural, leading space).
-
-    lexical_pairs: all pairs of forms of one word; lexical_beyond: those beyond epsilon.
-    """
-
-    beyond: int
-    pairs: int
-    lexical_beyond: int
-    lexical_pairs: int
-
-    @property
-    def share(self) -> float:
-        """Share of the right tail that lexical variants explain."""
-        return self.lexical_beyond / self.beyond if self.beyond else 0.0
-
-
-@dataclasses.dataclass(frozen=True)
-class Overview:
-    """The whole vocabulary: primary tokens, the right tail, nearly identical rows."""
-
-    tau: int
-    primary_count: int
-    primary: tuple[Cluster, ...]
-    tail: Tail | None
-    twin_groups: tuple[tuple[int, ...], ...]
-    suspects: tuple[Suspect, ...]
-    suspect_count: int
-    nearest_quantiles: tuple[tuple[float, float], ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Neighbourhood:
-    """What `neighbours` found: only what was asked for is not empty."""
-
-    source: str
-    matrix: str
-    count: int
-    dim: int
-    epsilon: float
-    tokens: tuple[TokenNeighbours, ...]
-    analogies: tuple[Analogy, ...]
-    word_pairs: tuple[PairKind, ...]
-    overview: Overview | None
-    revision: str | None = None
-    options: dict[str, Any] = dataclasses.field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        record = dataclasses.asdict(self)
-        if self.overview is not None and self.overview.tail is not None:
-            record["overview"]["tail"]["share"] = self.overview.tail.share
-        return {**record, "repcap_version": __version__}
-
-
+@verb
 def neighbours(
     source: Any,
-    matrix: str = "embedding",
+    matrix: MatrixName = "embedding",
     *,
-    tokens: Sequence[str] = (),
-    analogies: Sequence[str] = (),
-    expect: str | None = None,
-    word_pairs: str | Path | bool = False,
-    overview: bool | None = None,
-    top: int = 10,
-    tau: int = 20,
-    z: float = Z_DEFAULT,
-    device: str = "auto",
+    tokens: Tokens = (),
+    analogies: Analogies = (),
+    expect: Expected = None,
+    word_pairs: WordPairs = None,
+    overview: Scan = None,
+    top: Listed = 10,
+    tau: Tau = 20,
+    z: Z = Z_DEFAULT,
+    device: Device = "auto",
     on_progress: ProgressFn | None = None,
 ) -> Neighbourhood:
     """Look into the neighbourhood of tokens.
 
-    tokens: words, `#row` or `" exact"`. analogies: such as `king - man + woman`; expect: the word whose rank to give.
-    word_pairs: a CSV of kind, left, right, or True for the list shipped. overview: scan the whole vocabulary (None:
-    when nothing else was asked for); tau: a primary token is nearest to more than so many others.
-
-    Cost: a pass for epsilon, one for all queries, n^2 d operations for the overview. Memory: O(n), 1 GiB of unit rows.
+    Parameters
+    ----------
+    source, matrix, z, device
+        as of `repcap.measure`.
+    tokens : sequence of str
+        words, `#row` or `" exact"`.
+    analogies, expect
+        such as `king - man + woman`; the word whose rank to give.
+    word_pairs : path, optional
+        a CSV of kind, left, right, or `shipped` for the list that the package ships.
+    overview : bool, optional
+        scan the whole vocabulary; by default when nothing else was asked for.
+    top, tau : int
+        rows in each list; a primary token is nearest to more than `tau` others.
 
     Raises
     ------
-    InputError
-        if a word is no token, or an analogy or pair list cannot be read.
-    """
-    from repcap.sources import open_source
+    SourceError, VectorsError, InputError
+        if the source cannot be read, a word is no token, or an analogy or pair list cannot be read.
 
-    geometry.check_z(z)
-    with open_source(source, matrix) as opened:
+    Cost: a pass for epsilon, one for all queries, n^2 d operations for the overview. Memory: O(n), 1 GiB of unit rows.
+    """
+    with sources.open_source(source, matrix) as opened:
         scanning = not (tokens or analogies or word_pairs) if overview is None else overview
         words = _words_of(tokens, analogies, expect)
         by_text = bool(word_pairs) or any(not word.startswith("#") for word in words)
         index = geometry.TokenIndex(opened) if by_text or opened.tokens is not None else None
         for word in words:  # a slip of the keyboard shows before the rows are read
             _row(opened, index, word)
-        pairs = geometry.load_word_pairs(None if word_pairs is True else word_pairs) if word_pairs else []
+        pairs = geometry.load_word_pairs(None if word_pairs == SHIPPED else word_pairs) if word_pairs else []
         sums = _sums(opened, z, device, influence=scanning)
         return Neighbourhood(
             source=opened.info.source,
@@ -198,7 +109,6 @@ def neighbours(
             word_pairs=_pair_kinds(opened, index, pairs, sums.epsilon),
             overview=_overview(opened, index, sums, tau, top, device, on_progress) if scanning else None,
             revision=opened.info.revision,
-            options={"top": top, "tau": tau, "z": z, "device": device},
         )
 
 
@@ -230,7 +140,7 @@ def _sums(matrix: Matrix, z: float, device: str, influence: bool) -> _Sums:
 def _words_of(tokens: Sequence[str], analogies: Sequence[str], expect: str | None) -> list[str]:
     """Every word that was asked about."""
     if expect is not None and not analogies:
-        raise InputError(f'"{expect}" has no rank without an analogy: give --analogy with --expect')
+        raise InputError(f'"{expect}" has no rank without an analogy: give `analogies` with `expect`')
     terms = [term.word for text in analogies for term in geometry.parse_analogy(text)]
     return [*tokens, *terms, *([] if expect is None else [expect])]
 

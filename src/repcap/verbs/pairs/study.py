@@ -15,7 +15,7 @@ from repcap.geometry.pairs.histogram import PAPER_BINS, Extreme, PairCounts, Wan
 from repcap.geometry.pairs.pair_intervals import SampleIntervals, sample_intervals
 from repcap.geometry.pairs.tail import Tail, measured_tail, normal_tail, random_moments, random_tail
 from repcap.jobs.engine import Fault, Unit, parse_engine, run
-from repcap.matrix import Matrix, ProgressFn
+from repcap.matrix import Matrix, ProgressFn, titled
 from repcap.numerics import Z_DEFAULT, finite
 from repcap.options import Device, EngineName, ExcludeIds, MatrixName, Option, Seed, TokenizerRows, Z, verb
 from repcap.result import Result
@@ -85,7 +85,7 @@ class PairDistribution(Result):
     @property
     def title(self) -> str:
         of = "a sample of" if self.sampled else "all"
-        return f"{self.matrix} of {self.source}, {self.count} x {self.dim}: {of} {self.pairs:,} pairs"
+        return f"{titled(self.matrix, self.source)}, {self.count} x {self.dim}: {of} {self.pairs:,} pairs"
 
     @property
     def numbers(self) -> str:
