@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from repcap.constructions import CONSTRUCTIONS
 from repcap.constructions.best import best_coherence, best_construction
 from repcap.errors import DomainError
 from repcap.laws.fitting.data import optimized_packing
@@ -19,8 +20,7 @@ from repcap.laws.limits.existence import gilbert_varshamov
     ("d", "eps", "k", "log10_k", "name"),
     [
         (4096, 0.0645, 2**45 + 4096, 13.55, "Delsarte-Goethals r=2"),
-        # 0.0996 < 1/6: the six coordinates left over hold axes, not a simplex.
-        (8192, 0.0996, 2 * 4093**7 + 6, 25.59, "exponential sums q=4093 degree<=7 in R^8186 + 6 axes"),
+        (8192, 0.0996, 2**90, 27.09, "RS[128,13] over GF(128) with RM(1,6)"),
         (2048, 0.0633, 2**33 + 2048, 9.93, "quadratic forms h=4"),
         (64, 0.125, 2112, 3.32, "Kerdock (real MUBs)"),
     ],
@@ -28,6 +28,35 @@ from repcap.laws.limits.existence import gilbert_varshamov
 def test_printed_values(d, eps, k, log10_k, name):
     found = best_construction(d, eps)
     assert (found.k, round(found.log10_k, 2), found.name) == (k, log10_k, name)
+
+
+def test_what_is_left_over_holds_axes_or_more():
+    # 0.0996 < 1/6: six coordinates hold axes, not a simplex.
+    found = best_construction(8192, 0.0996, ("exponential_sums", "simplex"))
+    assert (found.k, found.name) == (2 * 4093**7 + 6, "exponential sums q=4093 degree<=7 in R^8186 + 6 axes")
+
+
+def test_a_direct_sum_is_the_best_of_its_blocks():
+    # The largest block first, then the largest for the rest: 2300 + 162 + 4.
+    found = best_construction(44, 1 / 3)
+    assert (found.k, found.name) == (2816, "2 x Leech section in R^22")
+    # Two members of one family, neither the largest that fits: 74 lines of R^37 and an axis are fewer.
+    assert best_construction(38, 1 / math.sqrt(37), ("conference",)).k == 76
+
+
+def test_dynamic_programming_against_every_partition():
+    def most(d, cap, blocks):
+        """Over all ways to write d as a sum of dimensions, none above the one before."""
+        return max((blocks[part] + most(d - part, part, blocks) for part in range(1, min(d, cap) + 1)), default=0)
+
+    families = ("simplex", "root_d", "conference", "sporadic", "hadamard")
+    for eps in (0.2, 1 / 3, 0.45, 0.5, 0.6):
+        blocks = {1: 1}
+        for size in range(2, 19):
+            held = [b.k for name in families for b in CONSTRUCTIONS[name].members(size, eps) if b.d == size]
+            blocks[size] = max(held, default=0)
+        for d in (7, 13, 18):
+            assert best_construction(d, eps, families).k == most(d, d, blocks), (d, eps)
 
 
 @pytest.mark.parametrize(

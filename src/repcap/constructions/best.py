@@ -1,21 +1,19 @@
 """The best explicit set of lines in R^d: a proven lower bound on how many fit.
 
-A dimension that no family has is filled by blocks in orthogonal coordinate subspaces: the largest block that fits, then
-the largest that fits into what is left, and so on (a direct sum has the coherence of its worst part; the coordinates
-that remain get axes). `best_construction` gives the most lines at a coherence, `best_coherence` the least coherence
-for a number of lines. Both are choices among proven sets, not optima over all sets.
+A dimension that no family has is filled by blocks in orthogonal coordinate subspaces (`direct_sum.py`).
+`best_construction` gives the most lines at a coherence, `best_coherence` the least coherence for a number of lines.
+Both are choices among proven sets, not optima over all sets.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Collection, Iterator
-from functools import lru_cache
+from collections.abc import Collection
 from typing import Any
 
 from repcap.constructions import CONSTRUCTIONS
-from repcap.constructions.family import Block
+from repcap.constructions.direct_sum import Parts, best_parts
 from repcap.domain import check_eps, check_log_k, scalar_d
 from repcap.errors import DomainError
 
@@ -60,7 +58,7 @@ def best_construction(
         if d is not a whole number >= 1, eps is not in (0, 1), or a family is unknown.
     """
     dims, given = scalar_d(d), float(check_eps(eps))
-    return _assemble(dims, _best_parts(dims, given, _chosen(families), built)[1])
+    return _assemble(dims, best_parts(dims, given, _chosen(families), built)[1])
 
 
 def best_coherence(k: float, d: int, families: Collection[str] | None = None, *, built: bool = False) -> Construction:
@@ -80,21 +78,17 @@ def best_coherence(k: float, d: int, families: Collection[str] | None = None, *,
     if needed <= dims:
         return _assemble(dims, ((next(iter(CONSTRUCTIONS["orthonormal"].members(dims, 0.0))), 1),))
     low, high = 0.0, 36.0  # eps = 1 - exp(-t), which keeps the digits of 1 - eps
-    if _best_parts(dims, -math.expm1(-high), chosen, built)[0] < needed:
+    if best_parts(dims, -math.expm1(-high), chosen, built)[0] < needed:
         return Construction("repeated", "one line repeated", dims, math.log10(needed), _printed(needed), 1.0, True, {})
     while high - low > 1e-15 * high:
         middle = 0.5 * (low + high)
         if middle in (low, high):
             break
-        if _best_parts(dims, -math.expm1(-middle), chosen, built)[0] < needed:
+        if best_parts(dims, -math.expm1(-middle), chosen, built)[0] < needed:
             low = middle
         else:
             high = middle
-    return _assemble(dims, _best_parts(dims, -math.expm1(-high), chosen, built)[1])
-
-
-Parts = tuple[tuple[Block, int], ...]
-"""Blocks and how many copies of each."""
+    return _assemble(dims, best_parts(dims, -math.expm1(-high), chosen, built)[1])
 
 
 def _chosen(families: Collection[str] | None) -> tuple[str, ...]:
@@ -104,34 +98,6 @@ def _chosen(families: Collection[str] | None) -> tuple[str, ...]:
     if unknown:
         raise DomainError(f"no family of constructions is called {unknown[0]!r}; there are {', '.join(CONSTRUCTIONS)}")
     return tuple(name for name in CONSTRUCTIONS if name in families or name == "orthonormal")
-
-
-def _blocks(d: int, eps: float, families: tuple[str, ...], built: bool) -> Iterator[Block]:
-    for name in families:
-        family = CONSTRUCTIONS[name]
-        yield from (block for block in family.members(d, eps) if not built or family.has(block.d, block.params))
-
-
-@lru_cache(maxsize=4096)
-def _best_parts(d: int, eps: float, families: tuple[str, ...], built: bool) -> tuple[int, Parts]:
-    """(k, parts) of the better of two greedy fillings: by the size of a block, and by its lines per dimension."""
-    by_size = _fill(d, eps, families, built, lambda block: float(math.log(block.k)))
-    by_density = _fill(d, eps, families, built, lambda block: math.log(block.k) - math.log(block.d))
-    return max((by_size, by_density), key=lambda filling: (filling[0], -len(filling[1])))
-
-
-def _fill(
-    d: int, eps: float, families: tuple[str, ...], built: bool, worth: Callable[[Block], float]
-) -> tuple[int, Parts]:
-    parts, left, k = [], d, 0
-    while left:
-        # Of equals the lower coherence, then the fewer dimensions.
-        best = max(_blocks(left, eps, families, built), key=lambda block: (worth(block), -block.coherence, -block.d))
-        copies = left // best.d
-        parts.append((best, copies))
-        left -= copies * best.d
-        k += copies * best.k
-    return k, tuple(parts)
 
 
 def _printed(k: int) -> int | None:

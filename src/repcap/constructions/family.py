@@ -71,6 +71,10 @@ class Family:
     choose: Callable[[int, Mapping[str, int]], dict[str, Any]] = alone
     """(d, what was given) -> the params of the member in exactly R^d; InputError where there is none."""
 
+    summed: bool = False
+    """Whether `members` gives one block alone, the largest, and smaller ones may do better in a direct sum: then they
+    are tried there."""
+
     def has(self, d: int, params: Params) -> bool:
         """Whether the vectors of this member can be made."""
         return self.build is not None and self.built(d, params)

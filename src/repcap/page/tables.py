@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from repcap import domain
+from repcap.constructions import PLAIN, direct_sum
+from repcap.constructions.families import bch, concatenated
 from repcap.constructions.families.equiangular import steiner_systems
 from repcap.constructions.families.sporadic import SPORADIC
 from repcap.laws import curves
@@ -19,6 +21,8 @@ def tables() -> dict[str, Any]:
             "rounding": bounds.ROUNDING,
             "plane_rounding": plane.ROUNDING,
             "most_degree": levenshtein.MOST_DEGREE,
+            "most_bits": bch.MOST_BITS,
+            "exact_sums": direct_sum.EXACT,
         },
         "laws": [
             {
@@ -33,4 +37,8 @@ def tables() -> dict[str, Any]:
         ],
         "sporadic": [[row.k, row.d, row.coherence, row.name] for row in SPORADIC],
         "steiner": steiner_systems(),
+        "inner": [
+            [one.block.d, one.block.coherence, one.q, one.log_q, one.block.name, concatenated.field_name(one.q)]
+            for one in concatenated.inner_sets(PLAIN)
+        ],
     }

@@ -100,10 +100,12 @@ CONFERENCE = Family(
     built=small,
     command="conference",
     choose=_choose_conference,
+    summed=True,
 )
 STEINER = Family(
     "steiner",
     "A Hadamard matrix of order r + 1 spread over the incidence matrix of a Steiner system gives v(r+1) lines at 1/r "
     "(M. Fickus, D. G. Mixon, J. C. Tremain 2012).",
     _steiner,
+    summed=True,
 )

@@ -81,6 +81,7 @@ SIMPLEX = Family(
     built=small,
     command="simplex",
     choose=at_least(2),
+    summed=True,
 )
 POLYGON = Family(
     "polygon",
@@ -99,4 +100,5 @@ ROOT_D = Family(
     built=small,
     command="root-d",
     choose=at_least(3),
+    summed=True,
 )

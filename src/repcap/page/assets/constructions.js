@@ -4,7 +4,7 @@
 
 (() => {
   const { loosened } = repcap.laws;
-  const { sporadic, steiner } = repcap.tables;
+  const { sporadic, steiner, inner, constants } = repcap.tables;
   const LN2 = Math.log(2);
   const fits = (coherence, eps) => coherence <= loosened(eps);
   const block = (name, d, log, coherence) => ({ name, d, log, coherence });
@@ -74,16 +74,17 @@
 
   function small(d, eps, found) {
     found.push(block("orthonormal basis", d, Math.log(d), 0));
-    if (d >= 3 && fits(1 / d, eps)) found.push(block("simplex", d, Math.log(d + 1), 1 / d));
     const k = repcap.laws.linesInPlane(eps);
     if (d >= 2 && k >= 3) found.push(block(`${k} equal angles in the plane`, 2, Math.log(k), Math.cos(Math.PI / k)));
     for (const [lines, dim, coherence, name] of sporadic) {
       if (dim <= d && fits(coherence, eps)) found.push(block(name, dim, Math.log(lines), coherence));
     }
-    if (d >= 3 && fits(0.5, eps)) found.push(block(`root system D${d}`, d, Math.log(d * (d - 1)), 0.5));
   }
 
-  function equiangular(d, eps, found) {
+  /** Families of one block for each d, whose smaller blocks may do better in a sum. */
+  function summed(d, eps, found) {
+    if (d >= 3 && fits(1 / d, eps)) found.push(block("simplex", d, Math.log(d + 1), 1 / d));
+    if (d >= 3 && fits(0.5, eps)) found.push(block(`root system D${d}`, d, Math.log(d * (d - 1)), 0.5));
     for (let q = 2 * d - 1 - ((2 * d - 2) % 4); q > 4 && fits(1 / Math.sqrt(q), eps); q -= 4) {
       if (!primePower(q)) continue;
       found.push(block(`conference matrix q=${q}`, (q + 1) / 2, Math.log(q + 1), 1 / Math.sqrt(q)));
@@ -160,12 +161,77 @@
     }
   }
 
+  /** For each bits, ascending: the least element of the cyclotomic coset of i under doubling mod 2^bits - 1. */
+  const leaders = cached((bits) => {
+    const n = 2 ** bits - 1;
+    const least = new Int32Array(n - 1);
+    for (let i = 1; i < n; i += 1) {
+      let turned = i;
+      let smallest = i;
+      for (let step = 1; step < bits; step += 1) {
+        turned = ((turned << 1) & n) | (turned >> (bits - 1));
+        if (turned < smallest) smallest = turned;
+      }
+      least[i - 1] = smallest;
+    }
+    return least.sort();
+  });
+
+  /** The first place in an ascending list whose value is at least `value`. */
+  function placeOf(list, value) {
+    let [low, high] = [0, list.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (list[middle] < value) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  function extendedBch(d, eps, found) {
+    for (let bits = 3; bits < bitLength(d) && bits <= constants.most_bits; bits += 1) {
+      const size = 2 ** bits;
+      let delta = Math.max(1, Math.ceil(0.5 * size * (1 - loosened(eps)) - 1e-6) - 1);
+      if (!fits(1 - (2 * (delta + 1)) / size, eps)) delta += 1;
+      const list = leaders(bits);
+      const first = placeOf(list, delta);
+      const k = 1 + list.length - first;
+      if (first === list.length || k - 1 <= bits) continue;
+      const distance = list[first] + 1;
+      found.push(block(`extended BCH [${size},${k},${distance}]`, size, (k - 1) * LN2, 1 - (2 * distance) / size));
+    }
+  }
+
+  function reedSolomonSigns(d, eps, found) {
+    for (let m = 1; m < Math.min(bitLength(d) - 1, 30); m += 1) {
+      const length = Math.min(2 ** (m + 1), Math.floor(d / 2 ** m));
+      const k = Math.floor(loosened(eps) * length) + 1;
+      if (k < 2 || k > length) continue;
+      const name = `RS[${length},${k}] over GF(${2 ** (m + 1)}) with RM(1,${m})`;
+      found.push(block(name, length * 2 ** m, ((m + 1) * k - 1) * LN2, (k - 1) / length));
+    }
+  }
+
+  function reedSolomonLines(d, eps, found) {
+    let best = null;
+    for (const [dim, mu, q, logQ, name, field] of inner) {
+      const length = Math.min(Math.floor(d / dim), q);
+      const slack = loosened(eps) - mu;
+      if (slack < 0 || length < 2) continue;
+      const k = Math.min(length, Math.floor(((length * slack) / (1 - mu)) * (1 + 1e-13)) + 1);
+      if (k > 1 && (!best || k * logQ > best.log)) best = { log: k * logQ, dim, mu, name, field, length, k };
+    }
+    if (!best) return;
+    const { log, dim, mu, name, field, length, k } = best;
+    const title = `RS[${length},${k}] over GF(${field}) with ${name} in R^${dim}`;
+    found.push(block(title, length * dim, log, (k - 1 + (length - k + 1) * mu) / length));
+  }
+
   function blocks(d, eps) {
     const found = [];
-    small(d, eps, found);
-    equiangular(d, eps, found);
-    binary(d, eps, found);
-    exponentialSums(d, eps, found);
+    for (const family of [small, summed, binary, exponentialSums, extendedBch, reedSolomonSigns, reedSolomonLines]) {
+      family(d, eps, found);
+    }
     return found;
   }
 
@@ -182,15 +248,51 @@
   function filling(d, eps, worth) {
     const parts = [];
     let log = -Infinity;
+    const add = (more) => { log = log === -Infinity ? more : logSum(log, more); };
     for (let left = d; left > 0; ) {
+      if (d > constants.exact_sums && left <= constants.exact_sums) {
+        const rest = bestSum(left, eps);
+        add(rest.log);
+        parts.push(...rest.parts);
+        break;
+      }
       const best = blocks(left, eps).reduce((top, next) => (better(next, top, worth) ? next : top));
       const copies = Math.floor(left / best.d);
       parts.push([best, copies]);
       left -= copies * best.d;
-      const part = best.log + Math.log(copies);
-      log = log === -Infinity ? part : logSum(log, part);
+      add(best.log + Math.log(copies));
     }
     return { log, parts };
+  }
+
+  /** The best sum of the blocks of R^d and of the smaller ones that are worth it, by dynamic programming. */
+  function bestSum(d, eps) {
+    const all = [block("orthonormal basis", 1, 0, 0), ...blocks(d, eps)];
+    for (let size = 2; size < d; size += 1) summed(size, eps, all);
+    const single = new Map();
+    for (const next of all) {
+      const held = single.get(next.d);
+      if (!held || next.log > held.log || (next.log === held.log && next.coherence < held.coherence)) single.set(next.d, next);
+    }
+    const [most, last, useful] = [[-Infinity], [0], []];
+    for (let size = 1; size <= d; size += 1) {
+      let [log, part] = [-Infinity, 0];
+      for (const used of useful) {
+        const rest = most[size - used];
+        const sum = rest === -Infinity ? single.get(used).log : logSum(single.get(used).log, rest);
+        if (sum > log) [log, part] = [sum, used];
+      }
+      if (single.has(size) && single.get(size).log > log + 1e-13) {
+        [log, part] = [single.get(size).log, size];
+        useful.push(size);
+      }
+      most.push(log);
+      last.push(part);
+    }
+    const copies = new Map();
+    for (let left = d; left > 0; left -= last[left]) copies.set(last[left], (copies.get(last[left]) || 0) + 1);
+    const parts = [...copies].map(([size, count]) => [single.get(size), count]);
+    return { log: most[d], parts: parts.sort((a, b) => b[0].log - a[0].log || a[0].d - b[0].d) };
   }
 
   function nameOf(parts) {
@@ -204,11 +306,12 @@
 
   /** {log10_k, name, coherence} of the explicit set with the most lines in R^d at coherence <= eps. */
   repcap.laws.construction = (d, eps) => {
-    const bySize = filling(d, eps, (part) => part.log);
-    const byDensity = filling(d, eps, (part) => part.log - Math.log(part.d));
-    const equal = Math.abs(bySize.log - byDensity.log) <= 1e-14 * Math.max(1, bySize.log);
-    const size = equal ? bySize.parts.length <= byDensity.parts.length : bySize.log > byDensity.log;
-    const { log, parts } = size ? bySize : byDensity;
+    const found = [filling(d, eps, (part) => part.log), filling(d, eps, (part) => part.log - Math.log(part.d))];
+    if (d <= constants.exact_sums) found.push(bestSum(d, eps));
+    const { log, parts } = found.reduce((top, next) => {
+      const equal = Math.abs(next.log - top.log) <= 1e-14 * Math.max(1, top.log);
+      return (equal ? next.parts.length < top.parts.length : next.log > top.log) ? next : top;
+    });
     return { log10_k: log / Math.LN10, name: nameOf(parts), coherence: Math.max(...parts.map(([part]) => part.coherence)) };
   };
 })();
