@@ -76,6 +76,7 @@ class StoreFile:
         else:
             db = self._connect_read_only()
         db.row_factory = sqlite3.Row
+        db.text_factory = lambda raw: raw.decode("utf-8", "backslashreplace")  # a damaged file need not hold UTF-8
         return db
 
     def _connect_read_only(self) -> sqlite3.Connection:
@@ -142,6 +143,10 @@ class StoreFile:
         """SQLite's errors as one line that says what to do."""
         try:
             yield
+        except UnicodeDecodeError as error:  # of a message that quotes the file
+            raise StoreError(
+                f"{self.path} is damaged (text that is no UTF-8): restore a copy, or move it away and run again"
+            ) from error
         except sqlite3.Error as error:
             text = str(error)
             if "not a database" in text:

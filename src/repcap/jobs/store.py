@@ -16,7 +16,6 @@ and are written in one transaction. Success removes the unit's failure.
 from __future__ import annotations
 
 import datetime
-import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +26,8 @@ from repcap._version import __version__
 from repcap.errors import StoreError
 from repcap.jobs.sqlite_file import APPLICATION_ID, SCHEMA_VERSION, Mode, StoreFile
 from repcap.jobs.stored import Failure, Result, canonical_json, unit_key
+from repcap.plain_json import parse_json
+from repcap.text import legible
 
 __all__ = [
     "APPLICATION_ID",
@@ -42,8 +43,12 @@ __all__ = [
 DEFAULT_PATH = "repcap.sqlite"
 
 
-def _legible(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+_RESULT: dict[str, type] = dict.fromkeys(("key", "unit", "kind", "record", "provenance", "created"), str)
+_FAILURE: dict[str, type] = {
+    **dict.fromkeys(("key", "kind", "label", "error", "reason", "first", "last"), str),
+    "attempts": int,
+}
+"""Columns of the tables and what they hold."""
 
 
 def _now() -> str:
@@ -131,7 +136,7 @@ class Store:
                 "INSERT INTO failures VALUES (?, ?, ?, ?, ?, 1, ?, ?) ON CONFLICT (key) DO UPDATE SET "
                 "label = excluded.label, error = excluded.error, reason = excluded.reason, "
                 "attempts = attempts + 1, last = excluded.last",
-                (key, kind, _legible(label), error, _legible(line), now, now),
+                (key, kind, legible(label), error, legible(line), now, now),
             )
 
     def delete(self, keys: Sequence[str]) -> int:
@@ -192,7 +197,8 @@ class Store:
         """Units that failed and have not succeeded since, oldest first."""
         query = "SELECT * FROM failures" + ("" if kind is None else " WHERE kind = ?") + " ORDER BY first, rowid"
         with self._file.explained():
-            return [Failure(**row) for row in self._db.execute(query, () if kind is None else (kind,))]
+            rows = self._db.execute(query, () if kind is None else (kind,)).fetchall()
+        return [Failure(**self._typed(row, _FAILURE)) for row in rows]
 
     def count(self, kind: str | None = None) -> int:
         """How many results of this kind (None: of any) there are."""
@@ -221,13 +227,28 @@ class Store:
             pass
 
     def _result(self, row: sqlite3.Row) -> Result:
+        held = self._typed(row, _RESULT)
         try:
-            record, provenance = json.loads(row["record"]), json.loads(row["provenance"])
+            record, provenance = (parse_json(held[name].encode(), finite=True) for name in ("record", "provenance"))
         except ValueError as error:
-            raise StoreError(f"{self.path}: the record with key {row['key']} is not JSON: {error}") from error
+            raise StoreError(f"{self.path}: the record with key {held['key']} is not JSON: {error}") from error
         if not isinstance(record, dict) or not isinstance(provenance, dict):
-            raise StoreError(f"{self.path}: the record with key {row['key']} is no JSON object: delete it")
-        return Result(row["key"], row["unit"], row["kind"], record, provenance, row["created"])
+            raise StoreError(f"{self.path}: the record with key {held['key']} is no JSON object: delete it")
+        return Result(**{**held, "record": record, "provenance": provenance})
+
+    def _typed(self, row: sqlite3.Row, kinds: Mapping[str, type]) -> dict[str, Any]:
+        """The columns of a row. SQLite lets any value stand in any column, and a damaged file has others.
+
+        Raises
+        ------
+        StoreError
+            if one is missing or of another type.
+        """
+        held = dict(row)
+        for name, kind in kinds.items():
+            if not isinstance(held.get(name), kind):
+                raise StoreError(f"{self.path} is damaged (a row has no {name}): restore a copy, or move it away")
+        return {name: held[name] for name in kinds}
 
     def close(self) -> None:
         """Close the file; SQLite folds its write-ahead log into it."""

@@ -18,6 +18,7 @@ from repcap.laws import published
 from repcap.numerics import Z_DEFAULT, epsilon_class
 from repcap.page.families import family_of
 from repcap.page.records import Record, display_name
+from repcap.text import legible
 
 CLASSES = ("high", "between", "low")
 
@@ -132,7 +133,7 @@ def to_rows(records: Iterable[Record]) -> tuple[list[Row], list[str]]:
     rows: dict[Any, Row] = {}
     skipped = []
     for place, record in enumerate(records, start=1):
-        name = _legible(display_name(record))
+        name = legible(display_name(record))
         for key in ("dim", "epsilon"):
             if key not in record:
                 raise InputError(f"record {place} ({name}) has no {key!r}: it must come from repcap measure or survey")
@@ -144,9 +145,11 @@ def to_rows(records: Iterable[Record]) -> tuple[list[Row], list[str]]:
             row = _row(record, name)
         except KeyError as error:
             raise InputError(f"record {place} ({name}) is malformed: it lacks {error}") from error
-        except (TypeError, ValueError, OverflowError) as error:
+        except (TypeError, ValueError, ArithmeticError) as error:
             raise InputError(f"record {place} ({name}) is malformed: {error}") from error
-        same: Any = (row.source, row.revision, record.get("matrix"), row.d, row.n) if row.n and row.source else place
+        same: Any = (
+            (row.source, row.revision, legible(record.get("matrix")), row.d, row.n) if row.n and row.source else place
+        )
         rows[same] = _completed(rows[same], row) if same in rows else row
     found = list(rows.values())
     zs = sorted({row.z for row in found})
@@ -182,13 +185,13 @@ def _row(record: Record, name: str) -> Row:
     if abs(epsilon) > 1 + abs(z):
         raise ValueError(f"epsilon is {epsilon:g}; mean + {z:g} std of cosines is never beyond {1 + abs(z):g}")
     null = _number(record, "epsilon_null") or z / math.sqrt(d)
-    source = _legible(record.get("source") or "")
+    source = legible(record.get("source") or "")
     provenance = record.get("provenance")
     revision = record.get("revision") or (provenance.get("revision") if isinstance(provenance, Mapping) else None)
     tied = record.get("tied")
-    return Row(
+    row = Row(
         name=name,
-        family=_legible(record.get("family") or family_of(name, source)),
+        family=legible(record.get("family") or family_of(name, source)),
         source=source,
         matrix=_matrix(record),
         d=d,
@@ -206,7 +209,7 @@ def _row(record: Record, name: str) -> Row:
         effective_dim=_number(record, "effective_dim"),
         dropped_count=_integer(record, "dropped_count"),
         dtype=_text(record, "dtype"),
-        revision=_legible(revision) if revision else None,
+        revision=legible(revision) if revision else None,
         version=_text(record, "repcap_version"),
         seconds=_number(record, "seconds"),
         coherence=_number(record, "coherence"),
@@ -217,12 +220,16 @@ def _row(record: Record, name: str) -> Row:
         variants=_variants(record),
         **_bracket(d, epsilon),
     )
+    odd = next((key for key, value in vars(row).items() if isinstance(value, float) and not math.isfinite(value)), None)
+    if odd is not None:
+        raise ValueError(f"its {odd} is not finite")
+    return row
 
 
 def _matrix(record: Record) -> str:
     """The role of the matrix, or the name of the tensor where it has none."""
     role = record.get("role")
-    return _legible(role if role in ("embedding", "unembedding") else record.get("matrix") or "embedding")
+    return legible(role if role in ("embedding", "unembedding") else record.get("matrix") or "embedding")
 
 
 def _estimate(record: Record) -> str | None:
@@ -239,7 +246,7 @@ def _variants(record: Record) -> tuple[Variant, ...]:
     if not isinstance(held, (list, tuple)) or not all(isinstance(item, Mapping) for item in held):
         raise ValueError("its variants are no list of records")
     return tuple(
-        Variant(str(item["rows"]), float(item["epsilon"]), float(item["epsilon_ratio"]))
+        Variant(legible(item["rows"]), float(item["epsilon"]), float(item["epsilon_ratio"]))
         for item in held
         if _number(item, "epsilon") is not None and _number(item, "epsilon_ratio") is not None
     )
@@ -300,9 +307,4 @@ def _integer(record: Record, key: str) -> int | None:
 
 def _text(record: Record, key: str) -> str | None:
     value = record.get(key)
-    return None if value is None else _legible(value)
-
-
-def _legible(value: Any) -> str:
-    """As text that can be written as UTF-8: the name of a file need not be."""
-    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+    return None if value is None else legible(value)

@@ -6,12 +6,12 @@ turns records into the flat rows that figures and pages read.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from repcap.errors import InputError
+from repcap.plain_json import parse_json
 
 if TYPE_CHECKING:
     from repcap.laws.fitting.data import PublishedModel
@@ -63,8 +63,8 @@ def load_records(source: str | Path) -> list[dict[str, Any]]:
     if head.startswith(b"SQLite format 3"):
         return _from_store(path)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
+        found = parse_json(path.read_bytes(), finite=True)
+    except ValueError as error:
         raise InputError(f"{path} is neither a result store nor JSON: {error}") from error
     if isinstance(found, dict):
         found = found.get("records", [found])

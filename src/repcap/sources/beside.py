@@ -6,7 +6,7 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from repcap.sources.plain_json import parse_json
+from repcap.plain_json import parse_json
 from repcap.sources.tokens import VocabTokens, find_tokens
 
 MAX_JSON = 64 << 20

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeGuard
 
 from repcap.errors import SourceError
 from repcap.matrix import Tokens
-from repcap.sources.plain_json import parse_json
+from repcap.plain_json import parse_json
 
 Coding = Literal["bytelevel", "metaspace", "plain"]
 """How a vocabulary spells its pieces: GPT-2's byte alphabet, sentencepiece's `▁` and `<0x0A>`, or as they are."""

@@ -16,6 +16,7 @@ from safetensors import SafetensorError, safe_open
 from repcap._version import __version__
 from repcap.errors import InputError
 from repcap.packing.vector_files import write_tensors
+from repcap.plain_json import parse_json
 
 INTERVAL = 30.0
 """Seconds between two writes."""
@@ -81,7 +82,7 @@ class Checkpoint:
             with safe_open(str(self.path), framework="pt") as handle:
                 metadata = handle.metadata() or {}
                 tensors = {name: handle.get_tensor(name) for name in handle.keys()}  # noqa: SIM118 - no dict
-            numbers = json.loads(metadata["state"])
+            numbers = _numbers(metadata["state"])
         except (SafetensorError, OSError, KeyError, ValueError) as error:
             raise InputError(f"{self.path} is no checkpoint of a packing ({error}); remove it to start anew") from error
         if metadata.get("search") != self.identity:
@@ -94,3 +95,23 @@ class Checkpoint:
     def remove(self) -> None:
         """The search is finished: its state is no longer needed."""
         self.path.unlink(missing_ok=True)
+
+
+def _numbers(text: str) -> dict[str, Any]:
+    """The numbers of a state, as `Checkpoint.write` left them.
+
+    Raises
+    ------
+    ValueError
+        if one is missing, unknown, or of another kind.
+    """
+    found = parse_json(text.encode("utf-8", "surrogatepass"))
+    state = SearchState()
+    names = [field.name for field in dataclasses.fields(state) if field.name not in ("rows", "tensors")]
+    if not isinstance(found, dict) or set(found) != set(names):
+        raise ValueError("its state is not that of a search")
+    for name in names:
+        kind = type(getattr(state, name))
+        if isinstance(found[name], bool) or not isinstance(found[name], (int, float) if kind is float else kind):
+            raise ValueError(f"its {name} is no {kind.__name__}")
+    return found

@@ -19,7 +19,10 @@ def from_bytes(raw: np.ndarray, dtype: str) -> torch.Tensor:
 
     The tensor shares the buffer. Little-endian, as every format here stores it.
     """
-    return torch.from_numpy(raw).view(getattr(torch, dtype))
+    kind: torch.dtype = getattr(torch, dtype)
+    if not raw.size:  # which torch does not view
+        return torch.empty((len(raw), raw.shape[1] // kind.itemsize), dtype=kind)
+    return torch.from_numpy(raw).view(kind)
 
 
 class MemoryMatrix(TensorMatrix):

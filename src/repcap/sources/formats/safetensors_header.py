@@ -12,8 +12,8 @@ import math
 from typing import Any
 
 from repcap.errors import SourceError
+from repcap.plain_json import parse_json
 from repcap.sources.formats.dtypes import ITEM_BYTES, SAFETENSORS
-from repcap.sources.plain_json import parse_json
 
 PREFIX = 8
 MAX_HEADER = 100_000_000

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PureWindowsPath
 
 from repcap.errors import SourceError, UnsafeFileError
+from repcap.plain_json import parse_json
 from repcap.sources.beside import MAX_JSON
-from repcap.sources.plain_json import parse_json
+from repcap.text import legible
 
 SHARD_NAME = re.compile(r"-\d{5}-of-(?!00001\b)(\d{5})\.")
 """One of several shards: alone it proves nothing about what the model lacks."""
@@ -39,6 +40,8 @@ def parse_index(body: bytes, where: str) -> dict[str, str]:
     if not isinstance(found, dict) or not all(isinstance(file, str) for file in found.values()):
         raise SourceError(f"{where} is no readable index (no weight_map of tensor: file): fetch it again")
     for name, file in found.items():
+        if legible(file) != file:
+            raise SourceError(f"{where} places tensor {name!r} in {file!r}, which is no name of a file: fetch it again")
         if not is_inside(file):
             raise UnsafeFileError(
                 f"{where} places tensor {name!r} in {file!r}, outside its own directory: do not use this checkpoint"

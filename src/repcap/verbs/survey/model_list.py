@@ -9,6 +9,7 @@ from typing import Any
 
 from repcap.errors import InputError
 from repcap.options import check_options
+from repcap.plain_yaml import parse_yaml
 from repcap.studies.measured import measure
 
 BOTH = "both"
@@ -72,15 +73,8 @@ def _from_lines(text: str) -> list[Entry]:
 
 
 def _from_yaml(text: str, file: Path) -> list[Entry]:
-    import yaml
-
-    try:
-        held = yaml.load(text, _loader())
-    except yaml.YAMLError as error:
-        raise InputError(f"{file} is no valid YAML: {error}") from error
-    except RecursionError as error:
-        raise InputError(f"{file} is no valid YAML: it is nested too deeply") from error
-    defaults: Mapping[str, Any] = {}
+    held = parse_yaml(text, str(file))
+    defaults: Any = {}
     if isinstance(held, Mapping):
         unknown = set(held) - {"models", "defaults"}
         if unknown or "models" not in held:
@@ -93,25 +87,6 @@ def _from_yaml(text: str, file: Path) -> list[Entry]:
     if not isinstance(defaults, Mapping) or set(defaults) - (_FIELDS - {"source", "name"}):
         raise InputError(f"{file}: defaults may hold {', '.join(sorted(_FIELDS - {'source', 'name'}))}")
     return [_entry(item, defaults, f"{file}, model {place}") for place, item in enumerate(held, start=1)]
-
-
-def _loader() -> Any:
-    """YAML's safe loader, except that a key given twice is an error: of two lists of models one would be lost."""
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-            seen = set()
-            for key, _ in node.value:
-                if key.tag != "tag:yaml.org,2002:merge" and (key.tag, key.value) in seen:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"the key {key.value} is given twice", key.start_mark
-                    )
-                if isinstance(key.value, str):
-                    seen.add((key.tag, key.value))
-            return super().construct_mapping(node, deep)
-
-    return Loader
 
 
 def _options(held: Any, where: str) -> dict[str, Any]:

@@ -13,6 +13,10 @@ from repcap.jobs.batch import Batch, EngineOptions, OnUnit, run_batch
 from repcap.jobs.engine import Unit
 from repcap.jobs.record import PACK, make, provenance
 from repcap.jobs.store import DEFAULT_PATH, Result, Store, unit_key
+from repcap.plain_yaml import parse_yaml
+
+MOST = 1 << 20
+"""Cells of a grid; and vectors, dimensions and their ratio in a file of cells."""
 
 SMALL_D = (16, 24, 32, 48, 64, 96, 128, 192, 256)
 SMALL_RATIOS = (1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -62,10 +66,10 @@ class Cell:
         """Raise InputError unless k >= 2, d >= 1 and the seed is not negative."""
         values = dataclasses.astuple(self)
         whole = all(isinstance(value, int) and not isinstance(value, bool) for value in values)
-        if not whole or self.k < 2 or self.d < 1 or self.seed < 0:
+        if not whole or self.k < 2 or self.d < 1 or self.seed < 0 or max(self.k, self.d) > MOST or self.seed >> 63:
             raise InputError(
                 f"{where}: k = {self.k!r}, d = {self.d!r}, seed = {self.seed!r} is no cell: "
-                "whole numbers with k >= 2, d >= 1, seed >= 0"
+                f"whole numbers with k >= 2, d >= 1, seed >= 0; k and d of {MOST} at most"
             )
 
     @property
@@ -108,12 +112,10 @@ def read_cells(path: str | os.PathLike[str]) -> tuple[list[Cell], dict[str, Any]
     InputError
         if the file is missing or malformed; the message names the place.
     """
-    import yaml
-
     file = Path(path)
     try:
-        held = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        held = parse_yaml(file.read_text(encoding="utf-8-sig"), str(file))
+    except UnicodeDecodeError as error:
         raise InputError(f"{file} is no valid YAML: {error}") from error
     except OSError as error:
         raise InputError(f"cannot read {file}: {(error.strerror or str(error)).lower()}") from error
@@ -151,12 +153,15 @@ def _yaml_grid(held: Any, file: Path) -> list[Cell]:
     if set(held) - {"d", "k", "ratio", "seeds"}:
         raise InputError(f"{file}: grid knows d, k, ratio and seeds, not {', '.join(map(str, held))}")
     seeds, ds = held.get("seeds", 1), _listed(held, "d", file)
+    sizes = _listed(held, "k" if "k" in held else "ratio", file)
+    if _count(seeds, file) * len(ds) * len(sizes) > MOST:
+        raise InputError(f"{file}: grid gives {seeds * len(ds) * len(sizes)} cells, {MOST} at most")
     if "k" in held:
         cells = [Cell(k, d, seed) for d in ds for k in _listed(held, "k", file) for seed in range(_count(seeds, file))]
     else:
         numbers = [*_listed(held, "ratio", file), *ds]
-        if not all(isinstance(number, (int, float)) for number in numbers):
-            raise InputError(f"{file}: ratio and d must be numbers")
+        if not all(isinstance(number, (int, float)) and 0 < number <= MOST for number in numbers):
+            raise InputError(f"{file}: ratio and d must be numbers, from above 0 to {MOST}")
         ratios = numbers[: len(numbers) - len(ds)]
         cells = [Cell(round(ratio * d), d, seed) for d in ds for ratio in ratios for seed in range(_count(seeds, file))]
     for cell in cells:
