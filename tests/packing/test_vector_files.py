@@ -12,8 +12,9 @@ from safetensors.torch import load_file, save_file
 
 from repcap.constructions.build import named_lines
 from repcap.errors import InputError
+from repcap.matrix import TensorMatrix
 from repcap.packing import pack
-from repcap.packing.vector_files import open_vectors, save, write_tensors
+from repcap.packing.vector_files import open_vectors, save, write_tensors, write_vectors
 
 
 def test_packing_round_trip(tmp_path):
@@ -31,6 +32,42 @@ def test_packing_round_trip(tmp_path):
     matrix, read = open_vectors(path)
     assert read == metadata
     assert torch.equal(matrix.read(7, 19), packing.vectors[7:19])
+
+
+@pytest.mark.parametrize("ending", [".safetensors", ".npy", ".txt"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_every_format_gives_back_every_number(tmp_path, monkeypatch, ending, dtype):
+    monkeypatch.setattr("repcap.packing.vector_files.WRITE_ROWS", 7)
+    rows = torch.randn(30, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(dtype)
+    path = tmp_path / f"v{ending}"
+    seen = []
+    write_vectors(path, TensorMatrix(rows), {}, dtype, lambda done, total: seen.append((done, total)))
+    matrix, _ = open_vectors(path)
+    assert torch.equal(matrix.read(0, 30).to(dtype), rows)
+    assert seen[-1] == (30, 30)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_npy_and_txt_are_what_others_read(tmp_path):
+    packing = pack(9, 3, steps=20, restarts=1, constructions=False)
+    save(packing, tmp_path / "p.npy")
+    save(packing, tmp_path / "p.txt")
+    assert np.array_equal(np.load(tmp_path / "p.npy"), packing.vectors.numpy())
+    lines = (tmp_path / "p.txt").read_text().splitlines()
+    assert [len(line.split()) for line in lines] == [3] * 9
+    assert np.array_equal([[float(word) for word in line.split()] for line in lines], packing.vectors.numpy())
+    with pytest.raises(InputError, match=r"p.csv: vectors are written as .safetensors, .npy, .txt"):
+        save(packing, tmp_path / "p.csv")
+
+
+def test_one_number_a_line_as_published_tables_have_it(tmp_path):
+    rows = torch.randn(5, 3, dtype=torch.float64)
+    text = "\n".join(repr(float(x)) for x in rows.flatten()) + "\n"
+    (tmp_path / "pack.3.5.txt").write_text(text)
+    assert torch.equal(open_vectors(tmp_path / "pack.3.5.txt")[0].read(0, 5), rows)
+    (tmp_path / "pack.3.6.txt").write_text(text)
+    with pytest.raises(InputError, match="holds 15 numbers; its name says 6 vectors of R\\^3"):
+        open_vectors(tmp_path / "pack.3.6.txt")
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
@@ -63,7 +100,10 @@ def test_other_peoples_files(tmp_path):
         ("x.safetensors", b"version https://git-lfs.github.com/spec/v1\n", "not a whole"),
         ("x.safetensors", (10**9).to_bytes(8, "little") + b"{}", "not a whole"),
         ("x.npy", b"nothing", "not a plain"),
-        ("x.txt", b"1 2", "read from"),
+        ("x.csv", b"1 2", "read from"),
+        ("x.txt", b"1 two", "no table of plain numbers"),
+        ("x.txt", b"1 2\n3", "no table of plain numbers"),
+        ("x.txt", b"", "no table of plain numbers"),
     ],
 )
 def test_damaged_files(tmp_path, name, content, match):

@@ -28,7 +28,7 @@ def pack(
     *,
     steps: int | None = 400,
     seconds: float | None = None,
-    restarts: int = 1,
+    restarts: int | None = None,
     seed: int = 0,
     target: float | None = None,
     init: str = "random",
@@ -50,7 +50,8 @@ def pack(
     steps, seconds
         Budget of each restart; either may be None. The path of the search is spread over it.
     restarts
-        Independent starts; for k <= 512 they run together, with and without symmetry.
+        Independent starts; for k <= 512 they run together, slow and brisk, with and without symmetry. None: 1024 where
+        k d <= 120, which takes seconds and reaches the best known packings there, else 1.
     target
         Stop as soon as a coherence at or below this is reached.
     init
@@ -83,7 +84,7 @@ def pack(
     began = time.perf_counter()
     options = {
         "steps": None if steps is None else whole("steps", steps), "seconds": seconds,
-        "restarts": whole("restarts", restarts), "target": target, "init": init,
+        "restarts": None if restarts is None else whole("restarts", restarts), "target": target, "init": init,
         "method": method if isinstance(method, str) else method.name, "precision": precision, "symmetry": symmetry,
         "constructions": constructions, "device": resolve_device(device).type,
     }  # fmt: skip

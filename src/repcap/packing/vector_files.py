@@ -1,9 +1,15 @@
-"""Vectors on disk: .safetensors with what is known of them as metadata, written row by row; .npy can be read too."""
+"""Vectors on disk, written and read row by row: .safetensors with what is known of them as metadata, .npy, and .txt.
+
+A .txt file holds plain numbers and nothing else, one vector a line, as tables of packings are kept. Read, it may also
+have one number a line, if its name says the shape as those tables do: pack.D.K.txt.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -76,13 +82,85 @@ def _write_block(file: IO[bytes], block: torch.Tensor) -> None:
     raw.numpy().tofile(file)
 
 
+def _write_safetensors(
+    path: Path, vectors: Matrix, metadata: Mapping[str, str], dtype: torch.dtype, on_progress: ProgressFn | None
+) -> None:
+    write_tensors(path, {VECTORS: vectors}, metadata, dtype, on_progress)
+
+
+def _write_npy(
+    path: Path, vectors: Matrix, metadata: Mapping[str, str], dtype: torch.dtype, on_progress: ProgressFn | None
+) -> None:
+    kind = np.dtype(str(dtype).removeprefix("torch."))
+    described = {
+        "descr": np.lib.format.dtype_to_descr(kind),
+        "fortran_order": False,
+        "shape": (vectors.count, vectors.dim),
+    }
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, described)
+        for start, block in vectors.blocks(WRITE_ROWS):
+            _write_block(file, block.to(dtype))
+            if on_progress is not None:
+                on_progress(start + block.shape[0], vectors.count)
+
+
+def _write_txt(
+    path: Path, vectors: Matrix, metadata: Mapping[str, str], dtype: torch.dtype, on_progress: ProgressFn | None
+) -> None:
+    digits = "%.17g" if dtype == torch.float64 else "%.9g"  # what brings every number back
+    with atomic_path(path) as temporary, temporary.open("w", encoding="ascii") as file:
+        for start, block in vectors.blocks(WRITE_ROWS):
+            np.savetxt(file, block.to(dtype).double().numpy(), fmt=digits)
+            if on_progress is not None:
+                on_progress(start + block.shape[0], vectors.count)
+
+
+FORMATS = {".safetensors": _write_safetensors, ".npy": _write_npy, ".txt": _write_txt}
+"""Ending of a file of vectors -> what writes it. Only .safetensors keeps the metadata."""
+
+BYTES = {".safetensors": 1.0, ".npy": 1.0, ".txt": 3.1}
+"""Bytes on disk for each byte in memory, at most (a float64 takes up to 25 characters)."""
+
+
+def vectors_ending(path: str | os.PathLike[str]) -> str:
+    """The ending of a file that vectors can be written to.
+
+    Raises
+    ------
+    InputError
+        for any other.
+    """
+    ending = Path(path).suffix
+    if ending not in FORMATS:
+        raise InputError(f"{path}: vectors are written as {', '.join(FORMATS)}; give one of these endings")
+    return ending
+
+
+def write_vectors(
+    path: str | os.PathLike[str],
+    vectors: Matrix,
+    metadata: Mapping[str, str],
+    dtype: torch.dtype,
+    on_progress: ProgressFn | None = None,
+) -> None:
+    """Write a table (k, d) as `dtype` in the format that the ending of `path` names, atomically and by blocks of rows.
+
+    Raises
+    ------
+    InputError
+        for an ending that is not in `FORMATS`.
+    """
+    FORMATS[vectors_ending(path)](Path(path), vectors, metadata, dtype, on_progress)
+
+
 def save(packing: Packing, path: str | os.PathLike[str]) -> None:
-    """Write the vectors of `packing` with k, d, coherence, seed, steps, method and version as metadata."""
+    """Write the vectors of `packing`, with k, d, coherence, seed, steps, method and version where there is metadata."""
     record = packing.to_dict()
     plain = ("k", "d", "coherence", "lower_bound", "seed", "steps", "method", "repcap_version")
     metadata = {key: str(record[key]) for key in plain}
     metadata["repcap"] = json.dumps({**record, "path": None})
-    write_tensors(path, {VECTORS: packing.vectors}, metadata)
+    write_vectors(path, TensorMatrix(packing.vectors), metadata, packing.vectors.dtype)
 
 
 class _SafetensorsMatrix(Matrix):
@@ -100,7 +178,7 @@ class _SafetensorsMatrix(Matrix):
 
 
 def open_vectors(path: str | os.PathLike[str]) -> tuple[Matrix, dict[str, str]]:
-    """The table of vectors in a .safetensors or .npy file, to be read by rows, and the metadata beside it.
+    """The table of vectors in a .safetensors, .npy or .txt file, to be read by rows, and the metadata beside it.
 
     Of a .safetensors file the tensor `vectors` is taken, or the only 2-d tensor.
 
@@ -111,12 +189,14 @@ def open_vectors(path: str | os.PathLike[str]) -> tuple[Matrix, dict[str, str]]:
     """
     where = Path(path)
     if not where.is_file():
-        raise InputError(f"no file {where}: give a .safetensors or .npy file of vectors")
+        raise InputError(f"no file {where}: give a {', '.join(FORMATS)} file of vectors")
     if where.suffix == ".npy":
         return _open_npy(where), {}
+    if where.suffix == ".txt":
+        return _read_txt(where), {}
     if where.suffix != ".safetensors":
         raise InputError(
-            f"{where}: vectors are read from .safetensors or .npy, not {where.suffix or 'a nameless kind'}"
+            f"{where}: vectors are read from {', '.join(FORMATS)}, not {where.suffix or 'a nameless kind'}"
         )
     try:
         handle = safe_open(str(where), framework="pt")
@@ -150,3 +230,24 @@ def _open_npy(path: Path) -> Matrix:
             return torch.from_numpy(np.array(block, dtype=kind))
 
     return NpyMatrix()
+
+
+_SHAPE = re.compile(r"pack\.(\d+)\.(\d+)")
+
+
+def _read_txt(path: Path) -> Matrix:
+    """All of it, float64: tables of packings are small."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # an empty file is a warning to numpy
+            table = np.loadtxt(path, ndmin=2, comments="#")
+    except (ValueError, OSError, UserWarning) as error:
+        raise InputError(f"{path} is no table of plain numbers: {str(error).splitlines()[0]}") from error
+    shape = _SHAPE.fullmatch(path.stem)
+    if table.shape[1] == 1 and shape is not None:
+        d, k = int(shape[1]), int(shape[2])
+        if k * d != table.size:
+            raise InputError(f"{path} holds {table.size} numbers; its name says {k} vectors of R^{d}")
+        table = table.reshape(k, d)
+    info = MatrixInfo(str(path), "text", table.shape[0], table.shape[1], "float64")
+    return TensorMatrix(torch.from_numpy(table), info)

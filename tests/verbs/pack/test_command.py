@@ -122,6 +122,26 @@ def test_verify_any_matrix(repcap, tmp_path):
     )
 
 
+@pytest.mark.parametrize("kind", ["npy", "txt", "safetensors"])
+def test_results_in_every_format_are_read_back(repcap, tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    made = repcap("pack", 10, 3, "--restarts", 8, "--steps", 60, "--format", kind, "--json").json
+    assert made["path"] == f"packing-10-3.{kind}"
+    seen = repcap("pack", "--verify", made["path"], "--json").json
+    assert (seen["k"], seen["d"], seen["coherence"]) == (10, 3, pytest.approx(made["coherence"], abs=1e-12))
+    built = repcap("pack", "--construct", "exact", 7, "--param", "k=28", "--format", kind, "--json").json
+    assert repcap("pack", "--verify", built["path"], "--json").json["coherence"] == pytest.approx(1 / 3, abs=1e-7)
+    assert repcap("pack-max", 7, 0.34, "--out", f"m.{kind}", "--json").json["path"] == f"m.{kind}"
+    assert open_vectors(f"m.{kind}")[0].count == 28
+
+
+def test_swapped_sizes_are_remarked_on(repcap):
+    done = repcap("pack", 3, 14, "--no-save")
+    assert done.code == 0
+    assert "For 14 lines in R^3: repcap pack 14 3" in done.err
+    assert "K < D" not in repcap("pack", 4, 3, "--no-save", "--steps", 3).err
+
+
 def test_construct_more_than_fits_on_disk(repcap, tmp_path):
     out = tmp_path / "x.safetensors"
     done = repcap("pack", "--construct", "delsarte-goethals", 4096, "--param", "r=2", "--out", out)
@@ -150,7 +170,9 @@ def test_pack_max(repcap, tmp_path):
         (("pack", 5), "two numbers, K and D"),
         (("pack", 1, 5, "--no-save"), "at least 2 vectors"),
         (("pack", 5, 0, "--no-save"), "dimension"),
-        (("pack", 5, 3, "--out", "v.bin"), "safetensors"),
+        (("pack", 5, 3, "--out", "v.bin"), "written as .safetensors, .npy, .txt"),
+        (("pack", 5, 3, "--format", "csv"), "written as .safetensors, .npy, .txt"),
+        (("pack", 5, 3, "--format", "npy", "--out", "v.txt"), "does not end in .npy"),
         (("pack", 5, 3, "--out", "nowhere/v.safetensors"), "no directory"),
         (("pack", 5, 3, "--steps", 0, "--no-save"), "steps"),
         (("pack", 5, 3, "--method", "x", "--no-save"), "unknown method"),

@@ -68,7 +68,7 @@ def test_second_run_does_nothing_and_new_options_are_new_cells(store):
 
 def test_an_option_at_its_default_is_the_same_cell_written_out_or_not(store):
     defaults = {name: part.default for name, part in inspect.signature(pack).parameters.items()}
-    assert {name: defaults[name] for name in DEFAULTS} | {"constructions": False} == DEFAULTS
+    assert {name: defaults[name] for name in DEFAULTS} | {"constructions": False, "restarts": 1} == DEFAULTS
     assert sweep([Cell(12, 4)], store, engine="inline").done == 1
     for written in ({"steps": 400}, {"symmetry": "auto", "restarts": 1}, {"constructions": False}):
         assert sweep([Cell(12, 4)], store, engine="inline", **written).skipped == 1

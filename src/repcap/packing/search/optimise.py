@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
+import numpy as np
 import torch
 
 from repcap.errors import InputError
 from repcap.numerics import whole
+from repcap.packing.coherence import coherence
 from repcap.packing.search.batch import ENTRIES, BatchDescent
 from repcap.packing.search.descent import Descent, Schedule
 from repcap.packing.search.gradient import WORKING
@@ -18,6 +20,7 @@ from repcap.packing.search.groups import Group, small_groups
 from repcap.packing.search.method import Budget, Found, Task, at_least_one, one_of
 from repcap.packing.search.polish import LARGEST, MOST_LINES, polish
 from repcap.packing.search.resume import Checkpoint, SearchState
+from repcap.packing.search.settle import settle
 from repcap.packing.search.starts import generator_for, random_start, start_from
 from repcap.packing.search.symmetry import TRIVIAL, Cyclic, automatic_order, random_cyclic
 
@@ -26,6 +29,17 @@ SMALL = 512
 
 BATCH = 256
 """Most starts in a batch."""
+
+SMALL_ENTRIES = 120
+"""k d up to which many starts cost seconds, and all that look promising are settled, not the best alone."""
+
+SMALL_STARTS = 1024
+PROMISING = 8
+"""Starts of a batch that are settled: which of two local optima is better shows only there."""
+
+BRISK, HASTE = Schedule(c_first=30.0), 4
+"""A path that starts sharp and is run in a quarter of the steps. The slow one ends in the same few optima from most
+starts, where the brisk one finds the best of (14, 3) and (14, 4) (docs/packing.md)."""
 
 REACHED = 1e-9
 """A coherence this near to the proven lower bound is optimal."""
@@ -47,16 +61,25 @@ class Optimise:
     steps: int | None = 400
     seconds: float | None = None
     target: float | None = None
-    restarts: int = 1
+    restarts: int | None = None
+    """None: `SMALL_STARTS` where k d is at most `SMALL_ENTRIES`, else 1."""
     init: str = "random"
     precision: str = "float32"
     symmetry: int | str = "auto"
 
     def __post_init__(self) -> None:
         one_of("precision", self.precision, tuple(WORKING))
-        at_least_one("restarts", self.restarts)
+        if self.restarts is not None:
+            at_least_one("restarts", self.restarts)
         _order(self.symmetry)
         Budget.of(self)
+
+    def starts(self, task: Task) -> int:
+        """How many starts this task is worth."""
+        if self.restarts is not None:
+            return self.restarts
+        small = task.k * task.d <= SMALL_ENTRIES and self.init == "random" and self.seconds is None
+        return SMALL_STARTS if small else 1
 
     def order(self, task: Task) -> int:
         """Order of the rotation that a large descent of this task keeps."""
@@ -75,6 +98,7 @@ class Optimise:
             identity = {"k": task.k, "d": task.d, "seed": task.seed, **dataclasses.asdict(self)}
             saver = Checkpoint(task.checkpoint, {**identity, "target": None})
         found = Search(self, task, start, saver).run()
+        found.details["restarts"] = self.starts(task)
         if start is None:
             found.details["symmetry_order"] = self.order(task)
         return found
@@ -102,9 +126,12 @@ def _order(symmetry: int | str) -> int | None:
 
 
 def polished(rows: torch.Tensor) -> tuple[torch.Tensor, float]:
-    """`rows` and their coherence after a polish in float64; unchanged where that does not pay."""
-    result = polish(rows.to(torch.float64).cpu().numpy())
-    return (torch.from_numpy(result.rows), result.coherence) if result.active else (rows, result.coherence)
+    """`rows` and their coherence after they were settled and polished in float64; unchanged where that does not pay."""
+    exact = rows.to(torch.float64).cpu().numpy()
+    settled = settle(exact / np.linalg.norm(exact, axis=1, keepdims=True))
+    result = polish(settled)
+    before = coherence(rows).value
+    return (torch.from_numpy(result.rows), result.coherence) if result.coherence < before else (rows, before)
 
 
 class Search:
@@ -114,7 +141,7 @@ class Search:
         self, how: Optimise, task: Task, start: torch.Tensor | None = None, checkpoint: Checkpoint | None = None
     ) -> None:
         self.how, self.task, self.start, self.checkpoint = how, task, start, checkpoint
-        self.budget = Budget.of(how)
+        self.budget, self.starts = Budget.of(how), how.starts(task)
         self.state = (checkpoint.load() if checkpoint else None) or SearchState()
         self._began = time.perf_counter() - self.state.seconds
         self._descent: Descent | None = None
@@ -122,7 +149,7 @@ class Search:
     def run(self) -> Found:
         """Search until the budget of every restart is used, the target or the proven bound is reached."""
         k, d = self.task.k, self.task.d
-        small = k <= SMALL and self.how.restarts > 1 and self.start is None and self.budget.seconds is None
+        small = k <= SMALL and self.starts > 1 and self.start is None and self.budget.seconds is None
         interrupted = False
         try:
             (self._run_batches if small else self._run_descents)()
@@ -150,7 +177,7 @@ class Search:
         return best <= self.task.bound + REACHED or (target is not None and best <= target)
 
     def _run_descents(self) -> None:
-        while self.state.restart < self.how.restarts and not self._done():
+        while self.state.restart < self.starts and not self._done():
             self._descent = descent = self._new_descent(self.state.restart)
             if self.state.tensors:
                 descent.restore(self.state.tensors, self.state.numbers)
@@ -182,7 +209,7 @@ class Search:
             self.state.label = f"optimise, cyclic of order {order}" if order > 1 else "optimise"
 
     def _each(self, descent: Descent, fraction: float) -> None:
-        done = (self.state.restart + fraction) / self.how.restarts
+        done = (self.state.restart + fraction) / self.starts
         best = min(self.state.coherence, descent.best.coherence)
         self.task.report(self.state.steps + descent.step_count, done, descent.maximum, best)
         if self.checkpoint is not None:
@@ -196,7 +223,7 @@ class Search:
 
     def _run_batches(self) -> None:
         assert self.budget.steps is not None
-        for first, count, group_of in self._batches():
+        for first, count, group_of, schedule, steps in self._batches(self.budget.steps):
             if first < self.state.restart:
                 continue  # done before the checkpoint
             if self._done():
@@ -204,36 +231,44 @@ class Search:
             generator = generator_for(self.task.seed, first)
             group = group_of(count, generator)
             starts = torch.randn(count, len(group.own()), self.task.d, generator=generator)
-            batch = BatchDescent(starts.to(self.task.device), group, Schedule().near(self.task.bound))
-            for step in range(self.budget.steps):
-                least = batch.step(step / self.budget.steps)
-                done = (first + count * (step + 1) / self.budget.steps) / self.how.restarts
+            batch = BatchDescent(starts.to(self.task.device), group, schedule.near(self.task.bound))
+            for step in range(steps):
+                least = batch.step(step / steps)
+                done = (first + count * (step + 1) / steps) / self.starts
                 best = min(self.state.coherence, least)
                 self.task.report(self.state.steps + count * (step + 1), done, float(batch.maximum.min()), best)
-            self._take_batch(batch, first + count)
+            self._take_batch(batch)
+            self.state.restart = first + count
+            self.state.steps += count * steps
             if self.checkpoint is not None:
                 self.checkpoint.maybe(self.snapshot)
 
-    def _take_batch(self, batch: BatchDescent, restarts: int) -> None:
-        assert self.budget.steps is not None
+    def _take_batch(self, batch: BatchDescent) -> None:
+        """Settle and polish the best starts of a batch that has ended, and keep the best of them."""
         result = batch.finish()
-        self.state.steps += (restarts - self.state.restart) * self.budget.steps
-        self.state.restart = restarts
-        winner = int(result.coherence.argmin())
-        rows, value = polished(result.lines(winner).cpu())
-        if value < self.state.coherence:
-            label = result.group.label
-            self.state.label = "optimise" if label == "none" else f"optimise, {label}"
-            self.state.rows, self.state.coherence = rows, value
+        number = PROMISING if self.task.k * self.task.d <= SMALL_ENTRIES else 1
+        for winner in result.coherence.argsort(stable=True)[:number].tolist():
+            rows, value = polished(result.lines(winner).cpu())
+            if value < self.state.coherence:
+                label = result.group.label
+                self.state.label = "optimise" if label == "none" else f"optimise, {label}"
+                self.state.rows, self.state.coherence = rows, value
 
-    def _batches(self) -> Iterator[tuple[int, int, Callable[[int, torch.Generator], Group]]]:
-        """(first restart, starts, group) of each batch: the groups take turns, no symmetry first."""
-        kinds = small_groups(self.task.k, self.task.d, _order(self.how.symmetry))
+    def _batches(self, steps: int) -> Iterator[Batch]:
+        """The kinds of starts take turns: no symmetry slow and brisk, then each symmetry."""
+        symmetry = _order(self.how.symmetry)
+        kinds = [(orbits, draw, Schedule(), steps) for orbits, draw in small_groups(self.task.k, self.task.d, symmetry)]
+        if symmetry in (None, 1):
+            kinds.insert(1, (*kinds[0][:2], BRISK, max(1, steps // HASTE)))
         first, turn = 0, 0
-        share = max(1, -(-self.how.restarts // len(kinds)))
-        while first < self.how.restarts:
-            orbits, group_of = kinds[turn % len(kinds)]
+        share = max(1, -(-self.starts // len(kinds)))
+        while first < self.starts:
+            orbits, group_of, schedule, used = kinds[turn % len(kinds)]
             room = max(1, ENTRIES // (orbits * self.task.k))
-            count = min(share, BATCH, room, self.how.restarts - first)
-            yield first, count, group_of
+            count = min(share, BATCH, room, self.starts - first)
+            yield first, count, group_of, schedule, used
             first, turn = first + count, turn + 1
+
+
+Batch = tuple[int, int, Callable[[int, torch.Generator], Group], Schedule, int]
+"""(first restart, starts, group, path, steps) of one batch."""

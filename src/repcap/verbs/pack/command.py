@@ -44,7 +44,9 @@ def command(
     ] = None,
     steps: Annotated[int | None, typer.Option("--steps", help="Steps a restart (400 unless --seconds).")] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", help="Time a restart.")] = None,
-    restarts: Annotated[int, typer.Option("--restarts", help="Independent starts; small ones run together.")] = 1,
+    restarts: Annotated[
+        int | None, typer.Option("--restarts", help="Independent starts (1024 where K D <= 120, else 1).")
+    ] = None,
     seed: SeedOption = 0,
     target: Annotated[float | None, typer.Option("--target", help="Stop at this coherence.")] = None,
     init: Annotated[str, typer.Option("--init", help="random, construction, or a file of vectors.")] = "random",
@@ -57,6 +59,9 @@ def command(
     no_constructions: Annotated[bool, typer.Option("--no-constructions", help="The search alone.")] = False,
     out: Annotated[
         Path | None, typer.Option("--out", help="Vectors go here (default: packing-K-D.safetensors).")
+    ] = None,
+    file_format: Annotated[
+        str | None, typer.Option("--format", help="safetensors, npy or txt (plain numbers, one vector a line).")
     ] = None,
     no_save: Annotated[bool, typer.Option("--no-save", help="Write no vectors and no checkpoint.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint beside --out.")] = False,
@@ -79,7 +84,8 @@ def command(
     repcap pack 63 7 --no-constructions --restarts 256
     repcap pack --construct kerdock 64
     repcap pack --construct delsarte-goethals 256 --param r=1
-    repcap pack --verify packing-2000-128.safetensors
+    repcap pack 14 3 --format txt
+    repcap pack --verify packing-14-3.txt
 
     Constructions: kerdock, delsarte-goethals (r), quadratic-forms (h), bch
     (t), exponential-sums (n), hadamard, orthonormal, simplex, root-d,
@@ -90,11 +96,12 @@ def command(
         _refuse(given, construct)
         return _verify(verify, as_json)
     if construct is not None:
-        return _construct(construct, given, param or [], out, no_save, precision, as_json)
+        return _construct(construct, given, param or [], out, file_format, no_save, precision, as_json)
     if len(given) != 2:
         raise InputError(f"repcap pack takes two numbers, K and D, got {len(given)}: for example repcap pack 2000 128")
     k, d = given
-    files = _Files(out or Path(f"packing-{k}-{d}.safetensors"), save=not no_save, resume=resume, force=force)
+    where = _where(out, file_format, f"packing-{k}-{d}")
+    files = _Files(where, save=not no_save, resume=resume, force=force)
     options: dict[str, Any] = {
         "steps": steps if steps is not None or seconds is not None else 400,
         "seconds": seconds, "restarts": restarts, "seed": seed, "target": target, "init": init, "symmetry": symmetry,
@@ -121,8 +128,9 @@ class _Files:
         """Fail before the work rather than after it."""
         if not self.save:
             return
-        if self.out.suffix != ".safetensors":
-            raise InputError(f"--out {self.out}: vectors are written as .safetensors; give that ending")
+        from repcap.packing.vector_files import vectors_ending
+
+        vectors_ending(self.out)
         if not self.out.absolute().parent.is_dir():
             raise InputError(f"--out {self.out}: no directory {self.out.absolute().parent}; make it first")
         if self.checkpoint.exists() and not self.resume:
@@ -151,11 +159,22 @@ class _Files:
         return there if there < packing.coherence else None
 
 
+def _where(out: Path | None, file_format: str | None, name: str) -> Path:
+    """The file for the vectors: `out`, or `name` with the ending of the format."""
+    if out is None:
+        return Path(f"{name}.{file_format or 'safetensors'}")
+    if file_format is not None and out.suffix != f".{file_format}":
+        raise InputError(f"--out {out} does not end in .{file_format}: leave --format out, or give that ending")
+    return out
+
+
 def _pack(k: int, d: int, options: dict[str, Any], files: _Files, as_json: bool) -> None:
     from repcap.packing.solve import pack
     from repcap.packing.vector_files import save
 
     files.prepare()
+    if 1 < k < d:
+        note(f"K < D: all orthogonal. For {d} lines in R^{k}: repcap pack {d} {k}")
     keep = files.save and options["method"] == "optimise"
     with pack_progress(f"pack {k} x {d}") as hook:
         packing = pack(
@@ -207,7 +226,14 @@ def _params(words: list[str]) -> dict[str, int]:
 
 
 def _construct(
-    name: str, given: list[int], words: list[str], out: Path | None, no_save: bool, precision: str, as_json: bool
+    name: str,
+    given: list[int],
+    words: list[str],
+    out: Path | None,
+    file_format: str | None,
+    no_save: bool,
+    precision: str,
+    as_json: bool,
 ) -> None:
     from repcap.constructions.build import named_lines
     from repcap.constructions.lines import Prefix
@@ -219,7 +245,7 @@ def _construct(
         if not 1 <= given[0] <= lines.count:
             raise InputError(f"{lines.name} in R^{lines.dim} has {lines.count} vectors, asked for {given[0]}")
         lines = Prefix(lines, given[0])
-    path = None if no_save else out or Path(f"{name}-{lines.count}-{lines.dim}.safetensors")
+    path = None if no_save else _where(out, file_format, f"{name}-{lines.count}-{lines.dim}")
     _write(lines, path, precision, as_json)
 
 
@@ -228,7 +254,7 @@ def _write(lines: Lines, path: Path | None, precision: str, as_json: bool) -> No
 
     from repcap.packing.coherence import coherence
     from repcap.packing.solve import lower_bound
-    from repcap.packing.vector_files import VECTORS, Stored, write_tensors
+    from repcap.packing.vector_files import BYTES, Stored, vectors_ending, write_vectors
 
     k, d = lines.count, lines.dim
     dtype = {"float32": torch.float32, "float64": torch.float64}.get(precision)
@@ -248,7 +274,7 @@ def _write(lines: Lines, path: Path | None, precision: str, as_json: bool) -> No
         "path": None if path is None else str(path),
     }  # fmt: skip
     if path is not None:
-        _room(path, k * d * dtype.itemsize)
+        _room(path, int(k * d * dtype.itemsize * BYTES[vectors_ending(path)]))
         metadata = {
             "k": str(k),
             "d": str(d),
@@ -256,7 +282,7 @@ def _write(lines: Lines, path: Path | None, precision: str, as_json: bool) -> No
             "method": f"construction: {lines.name}",
         }
         with progress("write", "rows") as update:
-            write_tensors(path, {VECTORS: lines}, {**metadata, "repcap": json.dumps(record)}, dtype, update)
+            write_vectors(path, lines, {**metadata, "repcap": json.dumps(record)}, dtype, update)
     if as_json:
         return print_json(record)
     table = new_table(f"{lines.name}: {k} lines in R^{d}", "", ">")

@@ -25,7 +25,7 @@ def command(
     seed: SeedOption = 0,
     device: DeviceOption = "auto",
     no_search: Annotated[bool, typer.Option("--no-search", help="Explicit constructions alone.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Write the vectors here (.safetensors).")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Vectors go here (.safetensors, .npy or .txt).")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """The most lines in R^D with |cos| <= EPS that can be shown.
@@ -38,10 +38,10 @@ def command(
     repcap pack-max 4096 0.0645 --no-search
     """
     from repcap.packing.largest import Trial, pack_max
-    from repcap.packing.vector_files import VECTORS, write_tensors
+    from repcap.packing.vector_files import BYTES, vectors_ending, write_vectors
 
-    if out is not None and (out.suffix != ".safetensors" or not out.absolute().parent.is_dir()):
-        raise InputError(f"--out {out}: give a name that ends in .safetensors, in a directory that exists")
+    if out is not None and (not vectors_ending(out) or not out.absolute().parent.is_dir()):
+        raise InputError(f"--out {out}: give a name in a directory that exists")
 
     def told(trial: Trial) -> None:
         note(
@@ -53,14 +53,14 @@ def command(
         on_progress=told, keep_on_interrupt=True,
     )  # fmt: skip
     if out is not None and result.matrix is not None:
-        size = result.k * d * 8
+        size = result.k * d * 8 * BYTES[vectors_ending(out)]
         if size > shutil.disk_usage(out.absolute().parent).free:
             raise InputError(f"{result.k} vectors of R^{d} take {size / 1e9:.3g} GB, more than is free beside {out}")
         import torch
 
         metadata = {"k": str(result.k), "d": str(d), "coherence": str(result.coherence), "method": result.method}
         with progress("write", "rows") as update:
-            write_tensors(out, {VECTORS: result.matrix}, metadata, torch.float64, update)
+            write_vectors(out, result.matrix, metadata, torch.float64, update)
         result = dataclasses.replace(result, path=str(out))
     if as_json:
         print_json(result)

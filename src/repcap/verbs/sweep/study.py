@@ -50,7 +50,7 @@ DEFAULTS: dict[str, Any] = {
 }
 """Those of `pack`, written out, so that an option at its default gives the key that it gives where it is left out.
 
-constructions differs: the laws describe what the search alone reaches.
+Two differ: the laws describe what the search alone reaches, from one start.
 """
 
 
