@@ -59,6 +59,16 @@ def test_no_two_families_look_the_same_and_the_order_of_models_does_not_matter(n
 
 
 def test_the_first_eight_families_differ_in_colour_and_in_shape():
-    found = looks([f"family {place}" for place in range(8)])
+    found = looks(["Llama", "Qwen", "Gemma", "Mistral", "DeepSeek", "GPT OSS", "Phi", "OLMo"])
     assert len({look.colour for look in found.values()}) == 8
     assert len({look.marker for look in found.values()}) == 8
+
+
+@given(st.lists(st.sampled_from([*FAMILIES.values()])), st.lists(st.text("abc", min_size=1), max_size=3, unique=True))
+@settings(max_examples=50)
+def test_a_family_looks_the_same_beside_any_others(names, strangers):
+    alone = looks(["Qwen", "T5"])
+    beside = looks(["Qwen", "T5", *names, *strangers])
+    assert {name: beside[name] for name in alone} == alone
+    named = [look for name, look in beside.items() if name != OTHER]
+    assert len(set(named)) == len(named)

@@ -6,6 +6,7 @@ A family has a colour and a marker shape, so that no figure tells families apart
 from __future__ import annotations
 
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -77,6 +78,12 @@ FAMILIES: dict[str, str] = {
 
 OTHER = "Other"
 
+_FIRST = ("Llama", "Qwen", "Gemma", "Mistral", "DeepSeek", "GPT OSS", "Phi", "OLMo", "Kimi", "GLM", "MiniMax", "SmolLM")
+"""The families of most models: the first eight differ in colour and in shape."""
+
+_ORDER = tuple(dict.fromkeys([*_FIRST, *FAMILIES.values()]))
+"""A family's place decides how it looks, so that it looks the same beside whatever other families there are."""
+
 _WORD = r"(?:^|[^a-z0-9]){}(?=$|[^a-z])"
 _PATTERNS = [
     (re.compile(_WORD.format(re.escape(word).replace(r"\-", "[-_ ]?"))), name) for word, name in FAMILIES.items()
@@ -113,14 +120,29 @@ def family_of(*names: str | None) -> str:
 def looks(families: Iterable[str]) -> dict[str, Look]:
     """Colour and marker of each family, the most frequent first; no two of up to 64 families look the same.
 
-    `Other` is grey. Ties are broken by name, so the same set of models is drawn the same way each time.
+    A family of the table always looks the same; one that is not there takes a place of its own behind them, by its
+    name. `Other` is grey.
     """
     counts = Counter(families)
     ordered = sorted((name for name in counts if name != OTHER), key=lambda name: (-counts[name], name))
+    places = _places(name for name in ordered if name not in _ORDER)
     found = {}
-    for place, name in enumerate(ordered):
-        turn, hue = divmod(place, len(CYCLE))
+    for name in ordered:
+        turn, hue = divmod(_ORDER.index(name) if name in _ORDER else places[name], len(CYCLE))
         found[name] = Look(CYCLE[hue], MARKERS[(hue + turn) % len(MARKERS)])
     if OTHER in counts:
         found[OTHER] = Look(GREY, "o")
+    return found
+
+
+def _places(names: Iterable[str]) -> dict[str, int]:
+    """Free places for families that the table does not know; a name keeps its own unless another one holds it."""
+    seats = len(CYCLE) * len(MARKERS)
+    spare = list(range(len(_ORDER), seats)) or list(range(seats))
+    found: dict[str, int] = {}
+    for name in sorted(names):
+        first = zlib.crc32(name.encode()) % len(spare)
+        turned = spare[first:] + spare[:first]
+        taken = set(found.values())
+        found[name] = next((place for place in turned if place not in taken), turned[0])  # too many: some share a look
     return found

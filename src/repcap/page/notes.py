@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 PAPER = '<a href="https://arxiv.org/abs/2606.02765">arXiv 2606.02765</a>'
 
 
+def description(rows: Sequence[Row]) -> str:
+    """The page in a sentence, for link previews and search engines."""
+    what = f"{len(rows)} language models" if len(rows) > 1 else rows[0].label
+    return (
+        f"How far the token directions of {what} are from random, and how many near-orthogonal directions fit beside "
+        "them: measured by repcap, with proven limits on both sides."
+    )
+
+
 def lede(rows: Sequence[Row]) -> str:
     """One paragraph: what these models say about epsilon."""
     nearest = min(rows, key=lambda row: (abs(row.epsilon_ratio - 1), row.label))

@@ -25,7 +25,7 @@ from typing import Any
 
 from repcap._version import __version__
 from repcap.console import style
-from repcap.errors import InputError
+from repcap.errors import InputError, SourceError
 from repcap.files import write_text
 from repcap.laws.fitting.ranges import fitted
 from repcap.page import notes
@@ -33,8 +33,9 @@ from repcap.page.families import looks
 from repcap.page.page_rows import Limit, Row, to_rows
 from repcap.page.records import Record
 from repcap.page.tables import tables
+from repcap.sources.spec import parse_spec
 
-SCRIPTS = ("core.js", "laws.js", "constructions.js", "charts.js", "curves.js", "table.js", "calculator.js", "page.js")
+SCRIPTS = ("core.js", "laws.js", "constructions.js", "charts.js", "curves.js", "table.js", "calculator.js", "sharing.js", "page.js")
 """In the order in which they run."""
 
 MOST_BINS = 400
@@ -133,6 +134,7 @@ def render(rows: Sequence[Row], *, title: str, origin: str = "", skipped: Sequen
     }
     parts = {
         "title": html.escape(title),
+        "description": html.escape(notes.description(rows), quote=True),
         "version": html.escape(__version__),
         "policy": html.escape(policy(css, [early, scripts])),
         "css": css,
@@ -182,6 +184,7 @@ def embedded_json(value: Any) -> str:
 def page_row(row: Row) -> dict[str, Any]:
     """A row as the page's scripts read it: histograms coarse and as densities."""
     found = row.to_dict()
+    found["hub"] = hub_address(row.source)
     if row.histogram:
         coarse = row.histogram.coarser(MOST_BINS)
         found["histogram"] = {
@@ -189,6 +192,15 @@ def page_row(row: Row) -> dict[str, Any]:
             "density": [float(f"{density:.4g}") for density in coarse.density],
         }
     return found
+
+
+def hub_address(source: str | None) -> str | None:
+    """The page on the Hub of the repository that a source names; None where it names none."""
+    try:
+        spec = parse_spec(source) if source else None
+    except SourceError:
+        return None
+    return f"https://huggingface.co/{spec.location}" if spec is not None and spec.scheme == "hub" else None
 
 
 def _start(rows: Sequence[Row]) -> dict[str, Any]:

@@ -146,5 +146,5 @@
     });
   }
 
-  repcap.calculator = { start, know, render, choose, left, warnings };
+  repcap.calculator = { values: read, start, know, render, choose, left, warnings };
 })();

@@ -146,6 +146,14 @@
       front.append(mark);
       return mark;
     });
+    const places = new Map();
+    for (const { x: px, y: py } of active) {
+      const key = `${Math.round(px)},${Math.round(py)}`;
+      places.set(key, { px, py, many: (places.get(key) || { many: 0 }).many + 1 });
+    }
+    for (const { px, py, many } of places.values()) {
+      if (many > 1) names.append(s("text", { class: "many", x: px + 6, y: py - 6 }, `×${many}`));
+    }
     nameSome(names, active, box, texts);
     root.append(behind, names, front);
     const twins = (point) => active.filter((other) => Math.hypot(other.x - point.x, other.y - point.y) < 4).map(({ row }) => row);

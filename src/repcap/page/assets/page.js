@@ -2,13 +2,13 @@
 "use strict";
 
 (() => {
-  const { h, byId, format, glyph, tip, scatter, brackets, bracketKey, distributions, sorted, calculator } = repcap;
+  const { h, byId, format, glyph, tip, scatter, brackets, bracketKey, distributions, sorted, calculator, sharing } = repcap;
   const data = JSON.parse(byId("data").textContent);
   const rows = data.rows;
   const looks = data.looks;
   rows.forEach((row, place) => {
     row.id = String(place);
-    row.words = [row.label, row.family, row.source, row.klass, row.matrix, String(row.d)].join(" ").toLowerCase();
+    row.words = sharing.tokens([row.label, row.family, row.source, row.klass, row.matrix, String(row.d)].join(" "));
   });
 
   const state = {
@@ -17,11 +17,10 @@
   };
 
   function matching() {
-    const words = state.query.toLowerCase().split(/\s+/).filter(Boolean);
     return rows.filter((row) =>
       (!state.families.size || state.families.has(row.family)) &&
       (!state.classes.size || state.classes.has(row.klass)) &&
-      words.every((word) => row.words.includes(word)));
+      sharing.matches(state.query, row.words));
   }
 
   // What one model says, as a card (tooltip) and as a dialog -------------------------------------------------------
@@ -65,7 +64,28 @@
     ].filter(([, value]) => value !== null && value !== undefined && value !== "");
   }
 
-  const list = (row) => h("dl", {}, facts(row).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+  /** What the words of a card mean. */
+  const MEANING = {
+    class: "high: ε above 0.2; low: below 0.1; the published borders, which do not depend on d",
+    "ε ÷ random": "how many times the ε of directions drawn at random in as many dimensions",
+    "effective dimension": "in so many dimensions random directions would overlap as much",
+    "largest |cosine|": "of the two rows that overlap most",
+    "law full": "a formula fitted to packings that an optimiser found: no limit",
+    "upper bound": "proven: no set of directions with every |cosine| at most ε has more",
+    "random coding": "proven to exist, though nobody has written such a set down",
+    tied: "whether the embedding is the unembedding too",
+  };
+
+  const list = (row) => h("dl", {}, facts(row).map(([name, value]) => [h("dt", { title: MEANING[name] }, name), h("dd", {}, value)]));
+
+  /** Two models side by side, fact by fact. */
+  function versus(row, other) {
+    const [own, others] = [new Map(facts(row)), new Map(facts(other))];
+    const names = [...new Set([...own.keys(), ...others.keys()])];
+    return h("table", { class: "versus" },
+      h("thead", {}, h("tr", {}, h("th", {}, ""), h("th", { scope: "col" }, row.label), h("th", { scope: "col" }, other.label))),
+      h("tbody", {}, names.map((name) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, own.get(name) || "–"), h("td", {}, others.get(name) || "–")))));
+  }
 
   function card(...several) {
     const [row, ...others] = several;
@@ -79,8 +99,14 @@
 
   function open(row) {
     tip.hide();
+    const against = byId("detail-against");
+    against.value = "";
+    against.onchange = () => byId("detail-more").replaceChildren(...(against.value ? [versus(row, rows[Number(against.value)])] : []));
+    byId("detail-more").replaceChildren();
+    byId("detail").addEventListener("close", () => remember(null), { once: true });
+    remember(row);
     byId("detail-title").replaceChildren(glyph(looks[row.family]), row.label);
-    byId("detail-facts").replaceChildren(list(row), ...(row.common ? [h("p", {}, row.common)] : []));
+    byId("detail-facts").replaceChildren(list(row), ...(row.common ? [h("p", {}, row.common)] : []), ...[sharing.hub(row)].filter(Boolean));
     byId("detail-use").onclick = () => {
       byId("detail").close();
       calculator.choose({ d: row.d, epsilon: row.epsilon, vocab: row.n, tied: row.tied });
@@ -147,6 +173,7 @@
         const same = state.sort.key === column.key;
         state.sort = { key: column.key, direction: same ? -state.sort.direction : 1 };
         drawTable();
+        remember();
       },
     });
     const models = rows.length === 1 ? "model" : "models";
@@ -166,8 +193,53 @@
     }
   }
 
+  // The address ----------------------------------------------------------------------------------------------------
+
+  let opened = null;
+
+  /** Put what is shown into the address, so that a link shows it again. */
+  function remember(row = opened) {
+    opened = row;
+    const { d, epsilon, vocab, tied } = calculator.values();
+    const given = [d, epsilon, vocab, tied ? "tied" : ""].join(" ").trim();
+    sharing.write({
+      q: state.query, family: [...state.families].join(","), class: [...state.classes].join(","),
+      show: state.metric === "ratio" ? "ratio" : "", order: state.order === "law" ? "" : state.order,
+      all: state.indeterminate ? "1" : "", sort: state.sort.key === "epsilon_ratio" && state.sort.direction === 1 ? "" : `${state.sort.key} ${state.sort.direction}`,
+      model: row ? row.label : "", calc: given === start ? "" : given,
+    });
+  }
+
+  let start = "";
+
+  /** Show what the address asks for. */
+  function recall() {
+    const said = sharing.read();
+    state.query = byId("search").value = said.get("q") || "";
+    for (const [name, chosen] of [["family", state.families], ["class", state.classes]]) {
+      for (const value of (said.get(name) || "").split(",").filter(Boolean)) {
+        const chip = [...document.querySelectorAll(".chip")].find((one) => one.dataset.name === value);
+        if (!chip) continue;
+        chosen.add(value);
+        chip.setAttribute("aria-pressed", "true");
+      }
+    }
+    const choose = (selector) => { const found = document.querySelector(selector); if (found) found.checked = true; };
+    if (said.get("show") === "ratio") { state.metric = "ratio"; choose('input[name="metric"][value="ratio"]'); }
+    if (said.get("all")) { state.indeterminate = true; choose("#indeterminate"); }
+    if (said.get("order") in ORDERS) state.order = byId("order").value = said.get("order");
+    const [key, direction] = (said.get("sort") || "").split(" ");
+    if (repcap.sortable(key)) state.sort = { key, direction: direction === "-1" ? -1 : 1 };
+    const [d, epsilon, vocab, tied] = (said.get("calc") || "").split(" ");
+    if (d && epsilon) calculator.choose({ d, epsilon, vocab: vocab || null, tied: tied === "tied" });
+    const row = rows.find((one) => one.label === said.get("model"));
+    drawFiltered();
+    if (row) open(row);
+  }
+
   function drawFiltered() {
     tip.hide();
+    remember();
     drawScatter();
     drawBrackets();
     drawTable();
@@ -194,6 +266,7 @@
       input.addEventListener("change", () => {
         state[key] = input.value === "true" ? true : input.value === "false" ? false : input.value;
         draw();
+        remember();
       });
     }
   }
@@ -253,11 +326,13 @@
     byId("order").addEventListener("change", (event) => {
       state.order = event.target.value;
       drawBrackets();
+      remember();
     });
     byId("indeterminate").addEventListener("change", (event) => {
       state.indeterminate = event.target.checked;
       drawBrackets();
       drawTable();
+      remember();
     });
     byId("ask").addEventListener("click", () => byId("indeterminate").click());
     byId("more-brackets").firstElementChild.addEventListener("click", () => {
@@ -285,10 +360,14 @@
   controls();
   theme();
   compareList();
-  drawFiltered();
+  byId("detail-against").append(...rows.map((row) => h("option", { value: row.id }, row.label)));
+  sharing.offer(["scatter", "brackets", "distributions", "calc-chart"].map(byId));
   drawDistributions();
   calculator.start(rows.filter((row) => row.epsilon > 0 && row.epsilon < 1), data.fitted);
   calculator.choose(data.start);
+  start = [...Object.values(calculator.values()).slice(0, 3), calculator.values().tied ? "tied" : ""].join(" ").trim();
+  recall();
+  byId("calc-form").addEventListener("input", () => remember());
   onResize(() => {
     drawFiltered();
     drawDistributions();

@@ -78,5 +78,7 @@
     if (focused) byId("models").querySelector(`[data-sort="${focused}"]`).focus();
   }
 
-  Object.assign(repcap, { table, sorted, limit });
+  const sortable = (key) => COLUMNS.some((column) => column.key === key);
+
+  Object.assign(repcap, { table, sorted, sortable, limit });
 })();
