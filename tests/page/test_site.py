@@ -52,7 +52,12 @@ def test_the_same_records_give_the_same_bytes(tmp_path):
     one, two = (build(published_records(), tmp_path / name) for name in ("one", "two"))
     assert one.path.read_bytes() == two.path.read_bytes()
     assert one.bytes == one.path.stat().st_size
-    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == ["index.html", "rows.json", "table.csv"]
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == [
+        "index.html",
+        "preview.png",
+        "rows.json",
+        "table.csv",
+    ]
 
 
 def test_nothing_is_loaded_from_anywhere(published):

@@ -15,11 +15,13 @@ import io
 import json
 import re
 import statistics
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from importlib import import_module, resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,17 @@ from repcap.page.records import Record
 from repcap.page.tables import tables
 from repcap.sources.spec import parse_spec
 
-SCRIPTS = ("core.js", "laws.js", "constructions.js", "charts.js", "curves.js", "table.js", "calculator.js", "sharing.js", "page.js")
+SCRIPTS = (
+    "core.js",
+    "laws.js",
+    "constructions.js",
+    "charts.js",
+    "curves.js",
+    "table.js",
+    "calculator.js",
+    "sharing.js",
+    "page.js",
+)
 """In the order in which they run."""
 
 MOST_BINS = 400
@@ -99,8 +111,18 @@ def build(
     write_text(target / "index.html", page)
     write_text(target / "table.csv", table_csv(rows))
     write_text(target / "rows.json", json.dumps([row.to_dict() for row in rows], indent=1, ensure_ascii=False) + "\n")
+    _preview(records, target)
     drawn = write_figures(records, rows, target / "figures", figures) if figures else []
     return Site(target / "index.html", len(rows), skipped, len(page.encode()), drawn)
+
+
+def _preview(records: Sequence[Record], target: Path) -> None:
+    """preview.png, the picture of a link to the page; none where matplotlib is missing."""
+    if find_spec("matplotlib") is None:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # names too long for a picture are no news to who builds a page
+        import_module("repcap.page.model_figures").epsilon_over_d(records, target / "preview", ("png",))
 
 
 def write_figures(records: Sequence[Record], rows: Sequence[Row], out: Path, formats: Sequence[str]) -> list[Path]:

@@ -101,7 +101,11 @@
     tip.hide();
     const against = byId("detail-against");
     against.value = "";
-    against.onchange = () => byId("detail-more").replaceChildren(...(against.value ? [versus(row, rows[Number(against.value)])] : []));
+    against.onchange = () => {
+      byId("detail-facts").hidden = against.value !== "";
+      byId("detail-more").replaceChildren(...(against.value ? [versus(row, rows[Number(against.value)])] : []));
+    };
+    byId("detail-facts").hidden = false;
     byId("detail-more").replaceChildren();
     byId("detail").addEventListener("close", () => remember(null), { once: true });
     remember(row);
@@ -227,7 +231,7 @@
     const choose = (selector) => { const found = document.querySelector(selector); if (found) found.checked = true; };
     if (said.get("show") === "ratio") { state.metric = "ratio"; choose('input[name="metric"][value="ratio"]'); }
     if (said.get("all")) { state.indeterminate = true; choose("#indeterminate"); }
-    if (said.get("order") in ORDERS) state.order = byId("order").value = said.get("order");
+    if (Object.hasOwn(ORDERS, said.get("order") || "")) state.order = byId("order").value = said.get("order");
     const [key, direction] = (said.get("sort") || "").split(" ");
     if (repcap.sortable(key)) state.sort = { key, direction: direction === "-1" ? -1 : 1 };
     const [d, epsilon, vocab, tied] = (said.get("calc") || "").split(" ");
