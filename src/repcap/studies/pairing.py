@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from repcap import geometry
-from repcap.errors import InputError
+from repcap.errors import InputError, OptionError
 from repcap.matrix import Matrix, Tokens
 
 ALIKE = 0.99
@@ -55,14 +55,12 @@ def pair_rows(a: Matrix, b: Matrix, match: str = "auto") -> Pairing:
     Raises
     ------
     InputError
-        for another `match`, for `text` without two tokenizers, or where no row corresponds.
+        for `text` without two tokenizers, or where no row corresponds.
     """
-    if match not in ("auto", "row", "text"):
-        raise InputError(f"--match {match}: use auto, row or text")
     known = a.tokens is not None and b.tokens is not None
     if match == "text" and not known:
         without = a.info.source if a.tokens is None else b.info.source
-        raise InputError(f"--match text needs two tokenizers, and {without} has none beside it: use --match row")
+        raise OptionError("match", match, f"needs two tokenizers, and {without} has none beside it: use row")
     common = min(a.count, b.count)
     alike = _alike(a.tokens, b.tokens, common) if a.tokens is not None and b.tokens is not None else None
     if match == "row" or (match == "auto" and (alike is None or alike >= ALIKE)):
@@ -100,7 +98,7 @@ def _by_row(a: Matrix, b: Matrix, common: int, alike: float | None) -> Pairing:
     if alike is not None and alike < ALIKE:
         notes.append(
             f"only {alike:.0%} of the common rows stand for the same token in both vocabularies: "
-            "their cosines say little (--match text pairs them by token)"
+            "their cosines say little; matched by text, equal tokens are paired"
         )
     rows = np.arange(common, dtype=np.int64)
     return Pairing(rows, rows, "row", a.count, b.count, tuple(notes))
@@ -109,7 +107,7 @@ def _by_row(a: Matrix, b: Matrix, common: int, alike: float | None) -> Pairing:
 def _by_text(a: Matrix, b: Matrix, left: dict[str, int], right: dict[str, int], alike: float) -> Pairing:
     pairs = sorted((row, right[text]) for text, row in left.items() if text in right)
     if not pairs:
-        raise InputError(f"{a.info.source} and {b.info.source} have no token in common: use --match row")
+        raise InputError(f"{a.info.source} and {b.info.source} have no token in common: match them by row")
     note = (
         f"the vocabularies differ ({alike:.0%} of the common rows stand for the same token): "
         f"the {len(pairs)} tokens that both have are compared, by their text"

@@ -7,16 +7,22 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from repcap import geometry
-from repcap._version import __version__
+from repcap import geometry, sources
 from repcap.errors import InputError, RepcapError, VectorsError
 from repcap.matrix import Matrix, ProgressFn
+from repcap.numerics import Z_DEFAULT
+from repcap.options import Device, MatrixName, Seed, Z, recorded, verb
+from repcap.result import Result
 from repcap.studies.pairing import pair_rows
-from repcap.verbs.compare.study import QUANTILES, summarise_rows
+from repcap.studies.row_cosines import summarise_rows
 from repcap.verbs.track.steps import expand
 
 if TYPE_CHECKING:
     from repcap.geometry.measurement.measurement import Measurement
+    from repcap.geometry.measurement.measuring import MeasureOptions
+
+NAMED = 8
+"""Checkpoints whose epsilon the short form gives."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,18 +71,27 @@ class TrackPoint:
         }
 
 
-@dataclasses.dataclass(frozen=True)
-class Track:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Track(Result):
     """points: in order of steps. failures: (source, why) of checkpoints that could not be measured."""
+
+    kind = "track"
 
     points: tuple[TrackPoint, ...]
     failures: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
-    options: dict[str, Any]
-    seconds: float
 
     @property
-    def sentence(self) -> str:
+    def title(self) -> str:
+        named = [self.points[0].source, *([self.points[-1].source] if len(self.points) > 1 else [])]
+        return f"{len(self.points)} checkpoints, {' to '.join(named)}"
+
+    @property
+    def numbers(self) -> str:
+        return "epsilon " + ", ".join(f"{point.measurement.epsilon:.4f}" for point in self.points[:NAMED])
+
+    @property
+    def reading(self) -> str:
         """The course of epsilon in words."""
         first, last = self.points[0], self.points[-1]
         if len(self.points) == 1:
@@ -92,16 +107,20 @@ class Track:
             text += f"; the rows' mean cosine with where they began is {last.to_first.mean:.6f}"
         return text + "."
 
-    def to_dict(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         return {
             "points": [point.to_dict() for point in self.points],
             "failures": [{"source": source, "reason": why} for source, why in self.failures],
-            "sentence": self.sentence,
             "notes": list(self.notes),
-            "options": self.options,
-            "seconds": self.seconds,
-            "repcap_version": __version__,
         }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a checkpoint; of the drifts the mean cosine."""
+        means = ({"to_first": point.to_first, "to_previous": point.to_previous} for point in self.points)
+        return [
+            {**point.to_dict(), **{name: None if drift is None else drift.mean for name, drift in drifts.items()}}
+            for point, drifts in zip(self.points, means, strict=True)
+        ]
 
 
 class TrackInterrupted(KeyboardInterrupt):
@@ -112,22 +131,28 @@ class TrackInterrupted(KeyboardInterrupt):
         self.track = track
 
 
+@verb
 def track(
-    sources: Sequence[str],
-    matrix: str = "embedding",
+    checkpoints: str | Sequence[str],
+    matrix: MatrixName = "embedding",
     *,
-    z: float = 2.0,
-    device: str = "auto",
-    seed: int = 0,
+    z: Z = Z_DEFAULT,
+    seed: Seed = 0,
+    device: Device = "auto",
     on_progress: ProgressFn | None = None,
 ) -> Track:
     """Measure `matrix` in each checkpoint, and the cosine of its rows with those of the first and of the one before.
 
-    sources: specs, patterns (`run/checkpoint-*`) or a run directory; sorted by the steps in their names.
-    on_progress: called with (checkpoints done, checkpoints).
+    Parameters
+    ----------
+    checkpoints : str or sequence of str
+        sources, patterns (`run/checkpoint-*`) or a run directory; sorted by the steps in their names.
+    matrix, z, seed, device
+        as of `repcap.measure`.
+    on_progress : callable, optional
+        called with (checkpoints done, checkpoints).
 
-    Cost: a measurement (O(n d^2)) and two passes (O(n d)) a checkpoint. Memory: three checkpoints are open at once,
-    blocks of rows are read. A checkpoint that fails is listed and left out.
+    A checkpoint that fails is listed and left out.
 
     Raises
     ------
@@ -137,10 +162,13 @@ def track(
         the first failure, where no checkpoint could be measured.
     TrackInterrupted
         a KeyboardInterrupt that holds the checkpoints which were measured before it.
+
+    Cost: a measurement (O(n d^2)) and two passes (O(n d)) a checkpoint. Memory: three checkpoints are open at once,
+    blocks of rows are read.
     """
-    started = time.perf_counter()
-    named = expand([sources] if isinstance(sources, str) else sources)
-    walk = _Walk(matrix, z, device, seed)
+    asked, started = dict(locals()), time.perf_counter()
+    named = expand([checkpoints] if isinstance(checkpoints, str) else checkpoints)
+    walk = _Walk(matrix, geometry.MeasureOptions(z=z, device=device, seed=seed))
     try:
         for done, (source, step) in enumerate(named):
             walk.visit(source, step)
@@ -150,29 +178,30 @@ def track(
         if not walk.points:
             raise
         walk.notes.append(f"interrupted after {len(walk.points) + len(walk.failed)} of {len(named)} checkpoints")
-        raise TrackInterrupted(_result(walk, named, time.perf_counter() - started)) from None
+        # What is raised does not pass through `verb`, which would write down the call.
+        found = _result(walk, named).with_call(recorded(track, asked), time.perf_counter() - started)
+        raise TrackInterrupted(found) from None
     finally:
         walk.close()
     if not walk.points:
         raise walk.errors[0]
-    return _result(walk, named, time.perf_counter() - started)
+    return _result(walk, named)
 
 
-def _result(walk: _Walk, named: Sequence[tuple[str, int | None]], seconds: float) -> Track:
+def _result(walk: _Walk, named: Sequence[tuple[str, int | None]]) -> Track:
     notes = list(dict.fromkeys(walk.notes))
     if len(named) > 1 and any(step is None for _, step in named):
         without = next(source for source, step in named if step is None)
         notes.append(f"no training step in the name {without}: the checkpoints are shown in the order given")
     failures = tuple((source, str(error)) for source, error in zip(walk.failed, walk.errors, strict=True))
-    return Track(tuple(walk.points), failures, tuple(notes), walk.options, seconds)
+    return Track(tuple(walk.points), failures, tuple(notes))
 
 
 class _Walk:
     """Goes from checkpoint to checkpoint; keeps the first and the previous one open."""
 
-    def __init__(self, matrix: str, z: float, device: str, seed: int) -> None:
-        self.options = {"matrix": matrix, "z": z, "device": device, "seed": seed}
-        self._matrix, self._z, self._device, self._seed = matrix, z, device, seed
+    def __init__(self, matrix: str, options: MeasureOptions) -> None:
+        self._matrix, self._options = matrix, options
         self._first: Matrix | None = None
         self._previous: Matrix | None = None
         self.points: list[TrackPoint] = []
@@ -181,13 +210,10 @@ class _Walk:
         self.notes: list[str] = []
 
     def visit(self, source: str, step: int | None) -> None:
-        from repcap.sources import open_source
-
         opened: Matrix | None = None
         try:
-            opened = open_source(source, self._matrix)
-            asked = geometry.MeasureOptions(z=self._z, device=self._device, seed=self._seed)
-            found = geometry.measure_matrix(opened, asked)
+            opened = sources.open_source(source, self._matrix)
+            found = geometry.measure_matrix(opened, self._options)
             to_first = self._drift(self._first, opened)
             to_previous = to_first if self._previous is self._first else self._drift(self._previous, opened)
         except RepcapError as error:
@@ -218,8 +244,7 @@ class _Walk:
             self.notes.append(f"{later.info.source} against {earlier.info.source}: {error}")
             return None
         self.notes += pairing.notes
-        low = dict(rows.quantiles)[QUANTILES[2]]
-        return Drift(earlier.info.source, rows.rows, rows.mean, low, rows.norm_ratio)
+        return Drift(earlier.info.source, rows.rows, rows.mean, rows.low, rows.norm_ratio)
 
     def close(self) -> None:
         for matrix in {id(m): m for m in (self._first, self._previous) if m is not None}.values():

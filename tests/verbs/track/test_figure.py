@@ -1,11 +1,11 @@
-"""Figures of `repcap compare` and `repcap track`, by the words in the SVG."""
+"""Figure of `repcap track`, by the words in the SVG."""
 
 from __future__ import annotations
 
 import pytest
 
 from repcap.errors import InputError
-from repcap.verbs.compare.figure import draw_track
+from repcap.verbs.track.figure import draw
 
 
 def run(epsilon, null):
@@ -22,7 +22,7 @@ def run(epsilon, null):
     [(0.0833, "random directions, 0.0833: below"), (0.9, "random directions, 0.9000: above"), (0.7, "0.7000<")],
 )
 def test_a_far_null_does_not_flatten_the_run(tmp_path, null, label):
-    (path,) = draw_track(run(0.7, null), tmp_path / "t.svg")
+    (path,) = draw(run(0.7, null), tmp_path / "t.svg")
     drawn = path.read_text()
     assert label in drawn
     assert "to the one before" in drawn
@@ -30,4 +30,4 @@ def test_a_far_null_does_not_flatten_the_run(tmp_path, null, label):
 
 def test_a_run_without_points(tmp_path):
     with pytest.raises(InputError, match="nothing to draw"):
-        draw_track({"points": []}, tmp_path / "t.svg")
+        draw({"points": []}, tmp_path / "t.svg")
