@@ -58,4 +58,4 @@ def test_z_of_neighbours_is_checked(repcap, tmp_path):
     np.save(tmp_path / "x.npy", np.eye(5))
     failed = repcap("neighbours", tmp_path / "x.npy", "--z", "nan")
     assert failed.code == 2
-    assert "z = nan" in failed.err
+    assert failed.err == "repcap: error: --z nan: give a finite number\n"
