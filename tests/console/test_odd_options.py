@@ -62,7 +62,7 @@ def test_numpy_numbers_are_numbers():
 
 def test_pairs_check_the_seed():
     for seed in (-1, 2**70, 0.5):
-        with pytest.raises(RepcapError, match="--seed"):
+        with pytest.raises(RepcapError, match="seed = "):
             repcap.pairs(ROWS, sample=50, seed=seed)
 
 

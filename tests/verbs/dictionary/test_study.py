@@ -95,13 +95,13 @@ def test_refusals(files):
     sae, model, _, _ = files
     with pytest.raises(VectorsError, match="different spaces"):
         dictionary(torch.randn(20, 7), str(model))
-    with pytest.raises(InputError, match="--top -1"):
+    with pytest.raises(InputError, match="top = -1: give 0 or more"):
         dictionary(str(sae), top=-1)
     with pytest.raises(VectorsError):
         dictionary(torch.cat([torch.ones(1, 3), torch.zeros(4, 3)]))
 
 
-def test_command_and_measure_against(files, repcap):
+def test_command(files, repcap):
     sae, model, _, _ = files
     done = repcap("dictionary", sae, "--against", model, "--json")
     assert done.code == 0, done.err
@@ -109,15 +109,19 @@ def test_command_and_measure_against(files, repcap):
     assert record["dead"] == {"rows": 4, "zero": 2, "non_finite": 1, "tiny": 1}
     assert record["against"]["count"] == 80
     assert record["epsilon"] > 0
-    same = repcap("measure", sae, "--against", model, "--json").json
-    assert same["against"] == record["against"]
+    assert record["reading"].startswith("56 of 60 rows are alive; their epsilon is ")
     text = repcap("dictionary", sae, "--against", model)
     assert text.code == 0
     assert max(map(len, text.out.splitlines())) <= 80
     assert "alive rows" in text.out
     assert "k over capacity" in text.out
-    assert repcap("measure", sae, model, "--against", model).code == 2
-    assert "goes with" in repcap("measure", sae, "--against", model, "--centre").err
+
+
+def test_the_matrix_of_the_model_can_be_named(files, repcap):
+    sae, model, _, _ = files
+    named = repcap("dictionary", sae, "--against", model, "--against-matrix", "model.embed_tokens.weight", "--json")
+    assert named.json["against"]["matrix"] == "model.embed_tokens.weight"
+    assert repcap("dictionary", sae, "--against", model, "--against-matrix", "nothing").code == 2
 
 
 def test_transposed_decoder(tmp_path, files):

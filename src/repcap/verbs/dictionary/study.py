@@ -6,24 +6,35 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from repcap import geometry
-from repcap._version import __version__
-from repcap.errors import InputError, VectorsError
+from repcap import geometry, sources
+from repcap.bracket.interval import bracket
+from repcap.errors import VectorsError
+from repcap.geometry.epsilon.epsilon import Spread
+from repcap.geometry.pairs.tail import Tail
+from repcap.laws import law_epsilon
+from repcap.laws.limits.bounds import coherence_lower_bound
+from repcap.laws.limits.existence import random_coherence
 from repcap.matrix import Matrix, ProgressFn
+from repcap.numerics import Z_DEFAULT
+from repcap.options import Device, Option, Seed, Z, verb
+from repcap.result import Result
 from repcap.studies.measured import Measured, with_capacity
-
-if TYPE_CHECKING:
-    from repcap.geometry.epsilon.epsilon import Spread
-    from repcap.geometry.pairs.tail import Tail
 
 TINY = 1e-3
 """A row shorter than this part of the median length is dead, as `repcap measure` calls it tiny."""
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+Decoder = Annotated[
+    str, Option("The decoder, where it is not found by its name.", listed=False, flags=("--matrix",), metavar="NAME")
+]
+AgainstMatrix = Annotated[
+    str, Option("The matrix of the model: embedding, unembedding, or a name.", listed=False, metavar="NAME")
+]
+Named = Annotated[int, Option("Name so many rows nearest to the embedding.", least=0, why="give 0 or more")]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,8 +86,8 @@ class Against:
         }
 
 
-@dataclasses.dataclass(frozen=True)
-class Dictionary:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Dictionary(Result):
     """What a dictionary of directions holds.
 
     alive: rows with a direction and a length of at least 1/1000 of the median. zero, non_finite, tiny: dead rows.
@@ -84,6 +95,8 @@ class Dictionary:
     many lines, proven. coherence_random: of so many random ones (median). law_epsilon: epsilon at which each law has
     room for so many.
     """
+
+    kind = "dictionary"
 
     measured: Measured
     alive: int
@@ -97,7 +110,17 @@ class Dictionary:
     law_epsilon: dict[str, float]
     against: Against | None
     notes: tuple[str, ...]
-    seconds: float
+
+    @property
+    def title(self) -> str:
+        return self.measured.title
+
+    @property
+    def numbers(self) -> str:
+        return (
+            f"{self.alive} alive, {self.dead} dead, epsilon {self.measured.epsilon:.6f}, "
+            f"coherence {self.coherence:.6f} (at least {self.coherence_bound:.6f}, random {self.coherence_random:.6f})"
+        )
 
     @property
     def dead(self) -> int:
@@ -114,7 +137,7 @@ class Dictionary:
         return {key: 10.0 ** (math.log10(self.alive) - part["log10"]) for key, part in capacity.items()}
 
     @property
-    def sentence(self) -> str:
+    def reading(self) -> str:
         """The result in words."""
         found = self.measured
         text = (
@@ -131,9 +154,9 @@ class Dictionary:
             )
         return text + "."
 
-    def to_dict(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         return {
-            **self.measured.to_dict(),
+            **self.measured.values(),
             "alive": self.alive,
             "dead": {
                 "rows": self.dead,
@@ -148,62 +171,61 @@ class Dictionary:
             "law_epsilon": self.law_epsilon,
             "filled": self.filled,
             "against": self.against.to_dict() if self.against else None,
-            "sentence": self.sentence,
             "dictionary_notes": list(self.notes),
-            "seconds": self.seconds,
-            "repcap_version": __version__,
         }
 
 
+@verb
 def dictionary(
     source: Any,
     against: Any = None,
     *,
-    matrix: str = "embedding",
-    against_matrix: str = "embedding",
-    top: int = 10,
-    z: float = 2.0,
-    seed: int = 0,
-    device: str = "auto",
+    matrix: Decoder = "embedding",
+    against_matrix: AgainstMatrix = "embedding",
+    top: Named = 10,
+    z: Z = Z_DEFAULT,
+    seed: Seed = 0,
+    device: Device = "auto",
     on_progress: ProgressFn | None = None,
 ) -> Dictionary:
     """Measure a dictionary, (k, d), one direction a row; with `against` also against a model's embedding, (n, d).
 
-    matrix: `embedding` finds the decoder of a sparse autoencoder (`W_dec` and its kin) by itself. top: rows nearest to
-    the embedding to name.
-
     Which features a dictionary never uses is not written in its weights: dead here are rows without a direction or with
     almost no length. Rows of length 1 that never fire count as alive.
 
-    Cost: a measurement, k^2 d operations for all pairs, 2 k n d against the embedding. Memory: 1 GiB of unit rows of
-    each at most, blocks; never k x k or k x n.
+    Parameters
+    ----------
+    source, against
+        the dictionary, and the model that it was trained on; both as the source of `repcap.measure`.
+    matrix, against_matrix : str
+        `embedding` finds the decoder of a sparse autoencoder (`W_dec` and its kin) by itself; what to open of the
+        model.
+    top : int
+        rows nearest to the embedding to name.
+    z, seed, device
+        as of `repcap.measure`.
 
     Raises
     ------
     SourceError, VectorsError, InputError
         if something cannot be read, fewer than two rows are alive, or the widths differ.
-    """
-    from repcap.sources import open_source
 
-    started = time.perf_counter()
-    if top < 0:
-        raise InputError(f"--top {top}: give how many rows to name, 0 for none")
-    with open_source(source, matrix) as opened:
+    Cost: a measurement, k^2 d operations for all pairs, 2 k n d against the embedding. Memory: 1 GiB of unit rows of
+    each at most, blocks; never k x k or k x n.
+    """
+    with sources.open_source(source, matrix) as opened:
         options = geometry.MeasureOptions(z=z, seed=seed, device=device)
         measured = with_capacity(geometry.measure_matrix(opened, options, on_progress=on_progress))
         alive, counts = _alive(opened)
         if alive.sum() < 2:
             raise VectorsError(f"{int(alive.sum())} row of {opened.info.name} is alive: a cosine needs two")
-        against_it = None
-        if against is not None:
-            with open_source(against, against_matrix) as embedding:
-                against_it = _compare(opened, alive, embedding, top, z, device, on_progress)
-        if against_it is None:
+        part = None
+        if against is None:
             coherence, pair, _ = _pairs(opened, alive, 1.0, device, on_progress)
-            part = None
         else:
-            part, coherence, pair = against_it
-    return _result(measured, alive, counts, coherence, pair, part, started)
+            with sources.open_source(against, against_matrix) as embedding:
+                part, coherence, pair = _against(opened, alive, embedding, top, z, device, on_progress)
+    return _result(measured, alive, counts, coherence, pair, part)
 
 
 def _result(
@@ -213,12 +235,7 @@ def _result(
     coherence: float,
     pair: tuple[int, int],
     against: Against | None,
-    started: float,
 ) -> Dictionary:
-    from repcap.laws import law_epsilon
-    from repcap.laws.limits.bounds import coherence_lower_bound
-    from repcap.laws.limits.existence import random_coherence
-
     k, d = int(alive.sum()), measured.dim
     notes = [
         "a feature that never fires may have an ordinary row: dead rows are those that the weights themselves show"
@@ -233,7 +250,9 @@ def _result(
     return Dictionary(
         measured=measured,
         alive=k,
-        **counts,
+        zero=counts["zero"],
+        non_finite=counts["non_finite"],
+        tiny=counts["tiny"],
         coherence=coherence,
         pair=pair,
         coherence_bound=coherence_lower_bound(k, d).value,
@@ -241,7 +260,6 @@ def _result(
         law_epsilon=law_epsilon(math.log(k), d),
         against=against,
         notes=tuple(notes),
-        seconds=time.perf_counter() - started,
     )
 
 
@@ -264,7 +282,7 @@ def _pairs(
     return abs(best.cosine), (best.i, best.j), geometry.measured_tail(counted, epsilon)
 
 
-def _compare(
+def _against(
     matrix: Matrix,
     alive: np.ndarray,
     embedding: Matrix,
@@ -273,9 +291,6 @@ def _compare(
     device: str,
     on_progress: ProgressFn | None,
 ) -> tuple[Against, float, tuple[int, int]]:
-    from repcap.bracket.interval import bracket
-    from repcap.laws.limits.existence import random_coherence
-
     if matrix.dim != embedding.dim:
         raise VectorsError(
             f"rows of {matrix.dim} columns ({matrix.info.name}) and of {embedding.dim} ({embedding.info.source}) lie "
