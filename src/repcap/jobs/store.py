@@ -222,7 +222,7 @@ class Store:
         with self._file.explained():
             lines = [row[0] for row in self._db.execute("PRAGMA integrity_check")]
         if lines != ["ok"]:
-            raise StoreError(f"{self.path} is damaged: {'; '.join(lines[:3])}")
+            raise StoreError(f"{self.path} is damaged: {'; '.join(' '.join(str(line).split()) for line in lines[:3])}")
         for _ in self.records():
             pass
 

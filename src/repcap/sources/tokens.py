@@ -167,9 +167,10 @@ def load_tokenizer_json(path: Path) -> VocabTokens:
     if not _is_table(vocab):
         raise SourceError(f"{path} is no readable tokenizer (no vocabulary of piece -> id)")
     items = found.get("added_tokens") or []
-    named = [(item.get("content"), item.get("id")) for item in items if isinstance(item, dict)] if items else []
+    items = items if isinstance(items, list) else [items]
+    named = [(item.get("content"), item.get("id")) for item in items if isinstance(item, dict)]
     added: Any = {content: index for content, index in named if isinstance(content, str)}
-    if not isinstance(items, list) or len(named) != len(items) or not _is_table(added):
+    if len(named) != len(items) or not _is_table(added):
         raise SourceError(f"{path} is no readable tokenizer (added_tokens is no list of content and id)")
     return from_vocab(vocab, _coding_of(found.get("decoder")), path.name, added)
 

@@ -144,8 +144,15 @@ def _candidate(entry: TensorEntry, roles: Roles, tied: bool | None, tying_eviden
     )
 
 
+def _is_fact(value: Any) -> bool:
+    """A text, a number, or a list of such."""
+    return isinstance(value, (str, int)) or (
+        isinstance(value, list) and all(isinstance(item, (str, int)) for item in value)
+    )
+
+
 def _facts(config: Mapping[str, Any]) -> dict[str, Any]:
-    facts = {key: config[key] for key in CONFIG_FACTS if isinstance(config.get(key), (str, int, list))}
+    facts = {key: config[key] for key in CONFIG_FACTS if _is_fact(config.get(key))}
     said = config_says(config)
     if said is not None:
         facts["tie_word_embeddings"] = said
