@@ -235,7 +235,7 @@
     const [key, direction] = (said.get("sort") || "").split(" ");
     if (repcap.sortable(key)) state.sort = { key, direction: direction === "-1" ? -1 : 1 };
     const [d, epsilon, vocab, tied] = (said.get("calc") || "").split(" ");
-    if (d && epsilon) calculator.choose({ d, epsilon, vocab: vocab || null, tied: tied === "tied" });
+    if (Number(d) > 0 && Number(epsilon) > 0) calculator.choose({ d, epsilon, vocab: vocab || null, tied: tied === "tied" });
     const row = rows.find((one) => one.label === said.get("model"));
     drawFiltered();
     if (row) open(row);
