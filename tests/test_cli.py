@@ -138,3 +138,15 @@ def test_help_starts_within_three_times_of_typer_and_rich():
     bare = best_of([sys.executable, "-c", "import typer, rich"])
     script = Path(sys.executable).with_name("repcap")
     assert best_of([str(script), "--help"]) < 3 * bare
+
+
+def test_version_answers_as_a_word_too(repcap):
+    assert repcap("version").out == repcap("--version").out != ""
+
+
+def test_help_folds_at_the_width_of_the_terminal(repcap, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = [line.strip(" │") for line in repcap("measure", "--help").out.splitlines()]
+    start = next(place for place, line in enumerate(lines) if line.startswith("epsilon = mean + 2 std"))
+    paragraph = lines[start : lines.index("", start)]
+    assert all(len(line) > 40 for line in paragraph[:-1])

@@ -7,6 +7,7 @@ typer.Typer of sub-verbs).
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -65,10 +66,36 @@ def build_app(verbs: Sequence[str] | None = None) -> typer.Typer:
             continue
         module = part(name, "command")
         if hasattr(module, "app"):
+            for one in module.app.registered_commands:
+                one.help = rewrapped(one.help or inspect.getdoc(one.callback) or "")
             app.add_typer(module.app, name=name, rich_help_panel=verb.panel, short_help=verb.help)
         else:
-            app.command(name, rich_help_panel=verb.panel, short_help=verb.help)(module.command)
+            words = rewrapped(inspect.getdoc(module.command) or "")
+            app.command(name, rich_help_panel=verb.panel, short_help=verb.help, help=words)(module.command)
     return app
+
+
+def rewrapped(words: str) -> str:
+    """A docstring whose paragraphs are lines, so that help folds them at the width of the terminal.
+
+    Indented lines, and those that begin with `repcap` (examples), stay lines.
+
+    >>> rewrapped("One line\\nand another.\\n\\nrepcap a\\nrepcap b")
+    'One line and another.\\n\\nrepcap a\\nrepcap b'
+    """
+    kept: list[str] = []
+    for line in words.split("\n"):
+        before = kept[-1] if kept else ""
+        joins = line.strip() and before.strip() and not _example(line) and not _example(before)
+        if joins:
+            kept[-1] = f"{before} {line.strip()}"
+        else:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _example(line: str) -> bool:
+    return line.startswith((" ", "repcap "))
 
 
 def _without_flags(argv: Sequence[str]) -> list[str]:
@@ -87,6 +114,8 @@ def run(argv: Sequence[str]) -> int:
     """Run the command line on `argv` (without the program's name) and return the exit code."""
     settings.reset()
     args = _without_flags(argv)
+    if args == ["version"]:
+        args = ["--version"]
     verb = next((word for word in args if not word.startswith("-")), None)
     completing = "_REPCAP_COMPLETE" in os.environ
     streams = sys.stdout, sys.stderr

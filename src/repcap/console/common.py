@@ -162,6 +162,8 @@ class _Rate(ProgressColumn):
         for scale, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
             if speed >= scale:
                 return Text(f"{speed / scale:.1f} {letter}{unit}/s")
+        if speed < 1:
+            return Text(f"{1 / speed:.1f} s each")
         return Text(f"{speed:.0f} {unit}/s")
 
 

@@ -161,3 +161,10 @@ def test_a_mistake_is_one_line_and_exit_code_2(repcap, vectors, options, message
 
 def test_no_source_is_a_mistake(repcap):
     assert repcap("measure").code == 2
+
+
+def test_a_figure_of_one_source(repcap, vectors, tmp_path):
+    drawn = repcap("measure", vectors, "--plot", tmp_path / "m.png")
+    assert drawn.code == 0
+    assert (tmp_path / "m.png").stat().st_size > 10_000
+    assert "wrote" in drawn.err

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from repcap.console import common
-from repcap.console.common import JsonOption, SourcesArgument
+from repcap.console.common import JsonOption, PlotOption, SourcesArgument
 from repcap.console.derive import Options, command_of, flags
 from repcap.console.failing import in_flags, print_error
 from repcap.errors import DomainError, OptionError, RepcapError
@@ -22,6 +22,7 @@ def command(
     matrix: Annotated[
         str, typer.Option("--matrix", help="embedding, unembedding, both, or a tensor name (see repcap inspect).")
     ] = "embedding",
+    plot: PlotOption = None,
     json: JsonOption = False,
 ) -> None:
     """Measure epsilon, its class and the capacity of a model, from its weights, exactly.
@@ -30,6 +31,7 @@ def command(
     directions are. One pass over the rows; the n x n cosines are never formed. Several sources make one table; those
     that cannot be measured are named, and the exit code is 2.
     """
+    common.check_plot(plot)
     measured: list[Measured] = []
     failed: list[tuple[str, RepcapError]] = []
     try:
@@ -40,6 +42,10 @@ def command(
         for source, error in failed:
             message = in_flags(error, flags(measure))
             print_error(message if source in message else f"{source}: {message}")
+    if plot is not None and len(measured) == 1:
+        common.draw(measured[0], plot)
+    elif plot is not None:
+        common.note("--plot draws one measurement: give one source and one matrix")
     if failed:
         raise typer.Exit(RepcapError.exit_code)
 
