@@ -56,8 +56,9 @@ class Result:
         return ""
 
     def values(self) -> dict[str, Any]:
-        """What was found, by the keys of the JSON record, without what `to_dict` adds."""
-        raise NotImplementedError
+        """What was found, by the keys of the JSON record, without what `to_dict` adds: by default every own field."""
+        added = {field.name for field in dataclasses.fields(Result)}
+        return {name: value for name, value in dataclasses.asdict(self).items() if name not in added}
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON record: `values()` with kind, schema version, reading, and the call that gave them."""

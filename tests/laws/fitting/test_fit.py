@@ -175,7 +175,7 @@ def test_residuals_by_d_add_up():
 
 
 def test_public_name():
-    assert repcap.fit(optimized_packing(), "ratio") == fit("optimized", "ratio")
+    assert repcap.fit(optimized_packing(), "ratio").values() == fit("optimized", "ratio").values()
 
 
 def test_to_dict_has_the_keys_that_scripts_rely_on():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from repcap.errors import DomainError, InputError
-from repcap.verbs.capacity.figure import capacity_figure, curves, default_range
+from repcap.verbs.capacity.figure import curves, default_range, draw
 
 
 def test_explicit_sets_are_steps_below_the_bound():
@@ -31,7 +31,7 @@ def test_the_default_range_has_the_null_in_it():
 
 
 def test_the_figure_names_its_laws_and_is_the_same_each_time(tmp_path):
-    files = [capacity_figure([64, 256], tmp_path / f"{name}.svg")[0] for name in "ab"]
+    files = [draw([{"d": 64}, {"d": 256}], tmp_path / f"{name}.svg")[0] for name in "ab"]
     assert files[0].read_bytes() == files[1].read_bytes()
     words = " ".join(ET.parse(files[0]).getroot().itertext())
     for label in ("law full", "law ratio", "C = 3.029", "explicit sets", "proven upper bound", "d = 64", "d = 256"):
@@ -40,9 +40,9 @@ def test_the_figure_names_its_laws_and_is_the_same_each_time(tmp_path):
 
 def test_what_cannot_be_drawn(tmp_path):
     with pytest.raises(InputError, match="1 to 9"):
-        capacity_figure([], tmp_path / "x.png")
+        draw([], tmp_path / "x.png")
     with pytest.raises(DomainError, match="must rise"):
-        capacity_figure([64], tmp_path / "x.png", (0.3, 0.2))
+        draw({"d": 64}, tmp_path / "x.png", eps=(0.3, 0.2))
     with pytest.raises(DomainError, match="epsilon = 1 "):
-        capacity_figure([64], tmp_path / "x.png", (0.3, 1.0))
+        draw({"d": 64}, tmp_path / "x.png", eps=(0.3, 1.0))
     assert list(tmp_path.iterdir()) == []

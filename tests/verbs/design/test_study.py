@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from repcap.console.common import jsonable
 from repcap.constructions.best import best_construction
-from repcap.errors import DomainError
+from repcap.errors import DomainError, OptionError
 from repcap.laws import full, ratio
 from repcap.laws.limits.bounds import upper_bound
 from repcap.laws.limits.existence import gilbert_varshamov
@@ -29,7 +29,7 @@ def test_every_width_is_what_it_says(features, eps, vocab, tied, multiple):
     import math
 
     tied = tied and vocab is not None
-    (row,) = design(features, eps, vocab=vocab, tied=tied, multiple=multiple).rows
+    (row,) = design(features, eps, vocab=vocab, tied=tied, multiple=multiple).points
     k = features + (vocab or 0) * (1 if tied else 2)
     assert row.k == pytest.approx(k)
     for name, law in (("ratio", ratio), ("full", full)):
@@ -52,8 +52,8 @@ def test_every_width_is_what_it_says(features, eps, vocab, tied, multiple):
 
 
 def test_weights_of_the_vocabulary():
-    (row,) = design(1e6, 0.07, vocab=1000, params=1e8).rows
-    (tied,) = design(1e6, 0.07, vocab=1000, tied=True, params=1e8).rows
+    (row,) = design(1e6, 0.07, vocab=1000, params=1e8).points
+    (tied,) = design(1e6, 0.07, vocab=1000, tied=True, params=1e8).points
     width = row.width("ratio")
     assert width.embedding_params == 2 * 1000 * width.rounded
     assert width.share == width.embedding_params / 1e8
@@ -61,7 +61,7 @@ def test_weights_of_the_vocabulary():
 
 
 def test_less_deviation_needs_more_dimensions():
-    rows = design(1e7, [0.09, 0.06, 0.075], vocab=128256).rows
+    rows = design(1e7, [0.09, 0.06, 0.075], vocab=128256).points
     assert [row.epsilon for row in rows] == [0.06, 0.075, 0.09]
     for name in ("ratio", "full", "enough", "needed"):
         widths = [row.width(name).d for row in rows]
@@ -114,29 +114,29 @@ def test_says_what_is_heuristic_and_is_json():
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ((0, 0.1), {}, "features = 0 is outside the domain"),
-        ((float("nan"), 0.1), {}, "features = nan is outside the domain"),
+        ((0, 0.1), {}, "features = 0.0 is outside the domain"),
+        ((float("nan"), 0.1), {}, "features = nan: give a finite number"),
         ((1e6, []), {}, "give at least one epsilon"),
         ((1e6, 1.5), {}, r"1\.5"),
         ((1e6, 0.1), {"multiple": 0}, "multiple = 0 is outside the domain"),
-        ((1e6, 0.1), {"params": -1}, "params = -1 is outside the domain"),
+        ((1e6, 0.1), {"params": -1}, "params = -1.0 is outside the domain"),
         ((1e6, 0.1), {"vocab": 0}, "vocab = 0 is outside the domain"),
     ],
 )
 def test_bad_numbers(arguments, options, message):
-    with pytest.raises(DomainError, match=message):
+    with pytest.raises((DomainError, OptionError), match=message):
         design(*arguments, **options)
 
 
 def test_what_is_proven_is_not_said_of_rounded_numbers():
     """1e7 directions fit into 6 dimensions at 0.999: `no set below 128` would be wrong."""
     found = design(1e7, 0.999)
-    needed = found.rows[0].width("needed")
+    needed = found.points[0].width("needed")
     assert needed.rounded == 128
     assert needed.d < 10
     assert f"no set exists in fewer than {needed.d:.0f} dimensions" in found.reading
     nothing = design(1e7, 1e-4)
-    assert nothing.rows[0].width("needed").d is None
+    assert nothing.points[0].width("needed").d is None
     assert "what is needed at least is not known" in nothing.reading
 
 
@@ -145,9 +145,9 @@ def test_remarks_say_where_a_law_leaves_the_proven_limits():
     text = "; ".join(found.remarks)
     assert "at epsilon 0.06 to 0.09 ratio and full ask for more dimensions than are proven to be enough" in text
     assert "extrapolate beyond the data" in text
-    assert "more parameters than --params" in text
+    assert "more parameters than `params`" in text
     small = design(10, 0.5, multiple=1)
-    row = small.rows[0]
+    row = small.points[0]
     assert row.width("full").rounded < row.width("needed").d
     assert "at epsilon 0.5 full asks for too few dimensions" in small.remarks
     assert any("full asks for 3.0 dimensions, but 4 are proven to be needed" in w for w in row.warnings)

@@ -49,8 +49,8 @@ def test_degenerate_cells_are_warned_of(repcap):
     [
         (("nowhere.csv",), "no file nowhere.csv"),
         (("optimized", "--law", "nope"), "no law 'nope'"),
-        (("optimized", "--on", "cube"), "cannot fit on 'cube'"),
-        (("optimized", "--holdout", "k"), "use cells, d or none"),
+        (("optimized", "--on", "cube"), "--on cube: use epsilon, log"),
+        (("optimized", "--holdout", "k"), "--holdout k: use cells, d, none"),
         (("optimized", "--plot", "fit.bmp", "--bootstrap", "0"), "ends in .png"),
         (("optimized", "--plot", "no/such/directory/fit.png", "--bootstrap", "0"), "directory that exists"),
     ],

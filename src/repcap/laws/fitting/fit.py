@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from repcap._version import __version__
 from repcap.errors import InputError
 from repcap.laws import LAWS, named
 from repcap.laws.fitting import metrics
@@ -25,6 +24,7 @@ from repcap.laws.fitting.data import Floats, PackingTable, load_table
 from repcap.laws.fitting.least_squares import Scale, cells_for, predict, solve
 from repcap.laws.law import Law
 from repcap.numerics import finite
+from repcap.result import Result
 
 TableLike = PackingTable | str | os.PathLike[str] | tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
 
@@ -33,9 +33,11 @@ BOOTSTRAP = 500
 CONFIDENCE = 0.95
 
 
-@dataclasses.dataclass(frozen=True)
-class Fit:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Fit(Result):
     """A law fitted to a table. Errors are of epsilon whatever scale was fitted on; `aic` is on the fitted scale."""
+
+    kind = "fit"
 
     law: str
     formula: str
@@ -71,17 +73,37 @@ class Fit:
         """epsilon that the fitted law gives every cell of a table, as in the fit: 0 where it is about k > d alone."""
         return predict(named(self.law), table, self.params)
 
-    def to_dict(self) -> dict[str, Any]:
+    @property
+    def title(self) -> str:
+        return f"{self.law} fitted to {self.n} cells of {self.source}"
+
+    @property
+    def numbers(self) -> str:
+        params = ", ".join(f"{name} {value:.6g}" for name, value in self.params.items())
+        return f"{params}; R² {self.r2:.4f}, RMSE {self.rmse:.5f}, MAPE {self.mape:.1%}"
+
+    @property
+    def reading(self) -> str:
+        low, high = self.range["k_over_d"]
+        return (
+            f"{self.formula}: off by {self.mape:.1%} on average and {self.max_error:.4f} at most, on k/d {low:.4g} to "
+            f"{high:.4g}; outside that it extrapolates."
+        )
+
+    def values(self) -> dict[str, Any]:
         """Every number, JSON-ready: null where one is not finite."""
-        record = dataclasses.asdict(self)
+        record = super().values()
         record["ci"] = {name: list(interval) for name, interval in self.ci.items()}
         record["by_d"] = [{name: finite(value) for name, value in row.items()} for row in self.by_d]
         record |= {name: finite(record[name]) for name in ("r2", "nrmse", "mape", "aic")}
         law = named(self.law)
         record["published"] = {"params": dict(law.reference), "valid": law.valid}
         record["nrmse_normaliser"] = metrics.NRMSE_NORMALISER
-        record["repcap_version"] = __version__
         return record
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Residuals, one row a dimension."""
+        return [{"law": self.law, **row} for row in self.by_d]
 
 
 def as_table(data: TableLike) -> PackingTable:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +19,9 @@ from repcap.laws import law_log_k
 from repcap.laws.limits.bounds import upper_bound
 from repcap.laws.limits.existence import gilbert_varshamov
 from repcap.numerics import LN10
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MOST_PANELS = 9
 POINTS = 240
@@ -47,45 +49,57 @@ def curves(d: int, eps: Array) -> dict[str, Array]:
     return found
 
 
-def capacity_figure(
-    dims: Sequence[int],
-    path: str | os.PathLike[str],
+def draw(
+    record: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    ax: Axes | None = None,
     eps: tuple[float, float] | None = None,
-    formats: Sequence[str] = (),
-) -> list[Path]:
-    """Draw log10 k over epsilon for each d and return the paths written.
+) -> Any:
+    """Draw log10 k over epsilon for the d of a record, or of each of several: a panel a dimension.
 
     Laws are lines, the explicit sets steps, what lies between the proven limits a band. `eps` is the range of
     epsilon, else each panel's own (`default_range`). About a tenth of a second a panel, and matplotlib's start.
 
+    Returns
+    -------
+    list of Path or Axes
+        the paths written, or what was drawn into.
+
     Raises
     ------
     InputError
-        if there is no dimension or there are more than 9.
+        if there is no dimension, or there are more than 9, or more than one for `ax`.
     DomainError
         if a dimension is not a whole number >= 1 or `eps` is no rising pair in (0, 1).
     MissingExtraError
         if matplotlib is not installed.
     """
-    if not 1 <= len(dims) <= MOST_PANELS:
-        raise InputError(f"{len(dims)} dimensions to draw: give 1 to {MOST_PANELS}")
+    records = [record] if isinstance(record, Mapping) else record
+    dims = [scalar_d(one["d"]) for one in records if one.get("d") is not None]
+    if not 1 <= len(dims) <= (MOST_PANELS if ax is None else 1):
+        raise InputError(f"{len(dims)} dimensions to draw: give 1 to {MOST_PANELS if ax is None else 1}")
     if eps is not None and not float(check_eps(eps[0])) < float(check_eps(eps[1])):
         raise DomainError(f"epsilon from {eps[0]} to {eps[1]}: the range must rise")
+    if ax is not None:
+        _panel(ax, dims[0], eps or default_range(dims[0]))
+        ax.legend()
+        return ax
     columns = min(len(dims), 3)
     rows = -(-len(dims) // columns)
     size = "page" if rows == 1 else "tall"
     with style.figure(size, rows, columns, squeeze=False) as (drawn, axes):
         panels = list(np.ravel(axes))
         for panel, d in zip(panels, dims, strict=False):
-            _draw(panel, scalar_d(d), eps or default_range(d))
+            _panel(panel, d, eps or default_range(d))
         for panel in panels[len(dims) :]:
             panel.set_visible(False)
         handles, labels = panels[0].get_legend_handles_labels()
         drawn.legend(handles, labels, loc="outside lower center", ncols=4)
-        return style.save(drawn, path, formats)
+        return panels[0] if path is None else style.save(drawn, path)
 
 
-def _draw(panel: Any, d: int, eps: tuple[float, float]) -> None:
+def _panel(panel: Any, d: int, eps: tuple[float, float]) -> None:
     grid = np.linspace(*eps, POINTS)
     found = curves(d, grid)
     band = panel.fill_between(grid, found["lower"], found["upper"], color=style.GREY, alpha=0.18, linewidth=0)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from repcap._version import __version__
-from repcap.bracket.capacity import Capacity, capacity
+from repcap.bracket.capacity import Capacity, Tied, Vocab, capacity
 from repcap.domain import check_eps
 from repcap.errors import DomainError
+from repcap.jobs.store import Store
 from repcap.laws import fitted, published
+from repcap.laws.fitting.data import published_models
 from repcap.laws.fitting.ranges import outside
 from repcap.numerics import format_power
+from repcap.options import Option, verb
+from repcap.result import Result
 
 HEURISTIC = (
     "What is heuristic here: `ratio` and `full` interpolate what one optimiser reached for k <= 32000; that features "
@@ -85,24 +88,38 @@ class Peer:
     tied: bool | None
 
 
-@dataclasses.dataclass(frozen=True)
-class Design:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Design(Result):
     """d_model over epsilon for a number of features beside a vocabulary."""
+
+    kind = "design"
 
     features: float
     vocab: int | None
     tied: bool
     multiple: int
     params: float | None
-    rows: tuple[DesignRow, ...]
+    points: tuple[DesignRow, ...]
+    """One an epsilon, ascending: `rows` of the record."""
     peers: tuple[Peer, ...]
     peers_from: str
     heuristic: str = HEURISTIC
 
     @property
+    def title(self) -> str:
+        beside = f" beside {self._vocabulary}" if self.vocab else ""
+        return f"{format_power(math.log10(self.features))} features{beside}"
+
+    @property
+    def numbers(self) -> str:
+        first = self.points[0]
+        widths = (f"{w.name} {'none' if w.rounded is None else w.rounded}" for w in first.widths)
+        return f"d_model at epsilon {first.epsilon:g}: {', '.join(widths)}"
+
+    @property
     def reading(self) -> str:
         """The result in a sentence or two."""
-        first, last = self.rows[0], self.rows[-1]
+        first, last = self.points[0], self.points[-1]
         what = f"{format_power(math.log10(first.k))} directions ({format_power(math.log10(self.features))} features"
         what += f" and {self._vocabulary})" if self.vocab else ")"
         name = published().key
@@ -125,14 +142,14 @@ class Design:
         ):
             at: dict[str, list[str]] = {}
             for law in _laws():
-                beyond = [row.epsilon for row in self.rows if row.beyond(law, side)]
+                beyond = [row.epsilon for row in self.points if row.beyond(law, side)]
                 if beyond:
                     at.setdefault(_span(min(beyond), max(beyond)), []).append(law)
             found += [f"at epsilon {span} {_asks(laws)} for {words}" for span, laws in at.items()]
-        if any(row.extrapolates for row in self.rows):
+        if any(row.extrapolates for row in self.points):
             found.append("the laws extrapolate beyond the data that they were fitted to (k up to 32000, d 32 to 4096)")
-        if any((width.share or 0.0) >= 1.0 for row in self.rows for width in row.widths):
-            found.append("the vocabulary's matrices alone have more parameters than --params gives the whole model")
+        if any((width.share or 0.0) >= 1.0 for row in self.points for width in row.widths):
+            found.append("the vocabulary's matrices alone have more parameters than `params` gives the whole model")
         return tuple(found)
 
     @property
@@ -140,9 +157,17 @@ class Design:
         assert self.vocab is not None
         return f"{self.vocab} tied rows" if self.tied else f"2 x {self.vocab} rows of the vocabulary"
 
-    def to_dict(self) -> dict[str, Any]:
-        own = {"reading": self.reading, "remarks": list(self.remarks), "repcap_version": __version__}
-        return {**dataclasses.asdict(self), **own}
+    def values(self) -> dict[str, Any]:
+        found = super().values()
+        points = found.pop("points")
+        return {**found, "rows": points, "remarks": list(self.remarks)}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row an epsilon: d_model, rounded up, by each answer."""
+        return [
+            {"epsilon": point.epsilon, "k": point.k, **{width.name: width.rounded for width in point.widths}}
+            for point in self.points
+        ]
 
 
 def _laws() -> list[str]:
@@ -161,15 +186,22 @@ def _span(low: float, high: float) -> str:
     return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
+@verb
 def design(
-    features: float,
-    eps: float | Sequence[float],
+    features: Annotated[float, Option("Features to hold, such as 1e7.", above=0.0, domain=True)],
+    eps: Annotated[
+        float | Iterable[float], Option("epsilon: one or more numbers in (0, 1).", write=lambda value: value)
+    ],
     *,
-    vocab: int | None = None,
-    tied: bool = False,
-    multiple: int = 128,
-    params: float | None = None,
-    store: str | Path | None = None,
+    vocab: Vocab = None,
+    tied: Tied = False,
+    multiple: Annotated[int, Option("Round d_model up to a multiple of this.", least=1, domain=True)] = 128,
+    params: Annotated[
+        float | None, Option("Parameters of the whole model, such as 8e9.", above=0.0, domain=True)
+    ] = None,
+    store: Annotated[
+        str | os.PathLike[str] | None, Option("Take the peers from this result store, not the published table.")
+    ] = None,
 ) -> Design:
     """The d_model in which `features` directions, and the rows of a vocabulary, are eps-nearly-orthogonal.
 
@@ -184,37 +216,28 @@ def design(
     DomainError
         if a number is outside its domain.
     """
-    wanted = [float(check_eps(e)) for e in (eps if isinstance(eps, Sequence) else [eps])]
-    _check(features, wanted, multiple, params)
-    features, params = float(features), None if params is None else float(params)
-    rows = tuple(_row(features, epsilon, vocab, tied, multiple, params) for epsilon in sorted(set(wanted)))
-    models, origin = _models(store)
-    widths = [width.rounded for row in rows for width in row.widths if width.name == published().key and width.rounded]
-    peers = _peers(models, params, widths)
-    return Design(features, vocab, tied, multiple, params, rows, peers, origin)
-
-
-def _check(features: float, eps: Sequence[float], multiple: int, params: float | None) -> None:
-    _check_positive("features", features)
-    if not eps:
+    wanted = [float(check_eps(e)) for e in (eps if isinstance(eps, Iterable) else [eps])]
+    if not wanted:
         raise DomainError("give at least one epsilon")
-    if multiple < 1:
-        raise DomainError(f"multiple = {multiple} is outside the domain: a whole number >= 1 is needed")
-    if params is not None:
-        _check_positive("params", params)
-
-
-def _check_positive(name: str, value: float) -> None:
-    try:
-        inside = math.isfinite(value) and value > 0
-    except OverflowError:  # an int beyond float64
-        raise DomainError(f"{name} = {str(value)[:40]}... is too large: a number below 1e308 is needed") from None
-    if not inside:
-        raise DomainError(f"{name} = {value:g} is outside the domain: a number > 0 is needed")
+    points = tuple(_row(features, epsilon, vocab, tied, multiple, params) for epsilon in sorted(set(wanted)))
+    models, origin = _models(store)
+    widths = [
+        width.rounded for row in points for width in row.widths if width.name == published().key and width.rounded
+    ]
+    return Design(
+        features=features,
+        vocab=None if vocab is None else int(vocab),
+        tied=tied,
+        multiple=multiple,
+        params=params,
+        points=points,
+        peers=_peers(models, params, widths),
+        peers_from=origin,
+    )
 
 
 def _row(
-    features: float, epsilon: float, vocab: int | None, tied: bool, multiple: int, params: float | None
+    features: float, epsilon: float, vocab: float | None, tied: bool, multiple: int, params: float | None
 ) -> DesignRow:
     found: Capacity = capacity(eps=epsilon, k=features, vocab=vocab, tied=tied)
     proven = [found.bracket[name]["d"] for name in ("construction", "gilbert_varshamov")]
@@ -228,12 +251,12 @@ def _row(
     return DesignRow(epsilon, found.k, widths, found.warnings)
 
 
-def _width(name: str, d: float | None, vocab: int | None, tied: bool, multiple: int, params: float | None) -> Width:
+def _width(name: str, d: float | None, vocab: float | None, tied: bool, multiple: int, params: float | None) -> Width:
     if d is None:
         return Width(name, None, None, None, None)
     # 1e-9: a root finder's 4096.0000000001 is 4096.
     rounded = multiple * math.ceil(d / multiple - 1e-9)
-    weights = None if vocab is None else vocab * rounded * (1 if tied else 2)
+    weights = None if vocab is None else int(vocab) * rounded * (1 if tied else 2)
     return Width(name, float(d), rounded, weights, None if weights is None or params is None else weights / params)
 
 
@@ -247,14 +270,10 @@ def params_in_name(name: str) -> float | None:
     return None if match is None else float(match.group(1)) * _UNIT[match.group(2)]
 
 
-def _models(store: str | Path | None) -> tuple[list[Peer], str]:
+def _models(store: str | os.PathLike[str] | None) -> tuple[list[Peer], str]:
     if store is None:
-        from repcap.laws.fitting.data import published_models
-
         found = [_peer(m.model, m.d_model, m.epsilon, None) for m in published_models()]
         return found, "the published table (Guha, arXiv 2606.02765)"
-    from repcap.jobs.store import Store
-
     with Store(store, "read") as held:
         return list(_measured(entry.record for entry in held.records("measure"))), str(store)
 

@@ -4,39 +4,62 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from repcap.console import style
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-def draw_interference(
-    record: Mapping[str, Any], path: str | os.PathLike[str], formats: Sequence[str] = ()
-) -> list[Path]:
-    """Draw a record of `repcap interference --json`: error left, share of draws in which the set is found right."""
-    with style.figure("wide", 1, 2) as (drawn, (error, found)):
-        for one, colour, marker in zip(record["sets"], style.CYCLE, style.MARKERS, strict=False):
+
+def draw(record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, *, ax: Axes | None = None) -> Any:
+    """Draw a record of `repcap interference --json`: error left, share of draws in which the set is found right.
+
+    Into a file, into `ax` (the error), or into a new figure: see `style.draw_panels`.
+    """
+
+    def error(axes: Axes) -> None:
+        for one, colour, marker in _looks(record):
             for name, line in (("direct", "-"), ("dual", ":")):
-                chosen = [r for r in one["readouts"] if r["readout"] == name]
-                s = [r["active"] for r in chosen]
                 label = f"{one['method']}, coherence {one['coherence']:.3f}" if name == "direct" else None
-                error.plot(s, [r["rms_idle"] for r in chosen], line, marker=marker, color=colour, label=label)
-                found.plot(s, [r["recovery"] for r in chosen], line, marker=marker, color=colour)
-            if one["guaranteed"]:
-                found.axvline(one["guaranteed"], color=colour, lw=1, ls="--")
-        for axes in (error, found):
-            axes.set_xscale("log", base=2)
-            axes.set_xlabel("active features s")
-            axes.xaxis.set_major_formatter(lambda value, _position: f"{value:g}")
-        error.set_yscale("log")
-        for which in (error.yaxis.set_major_formatter, error.yaxis.set_minor_formatter):
+                axes.plot(*_curve(one, name, "rms_idle"), line, marker=marker, color=colour, label=label)
+        _over_active(axes)
+        axes.set_yscale("log")
+        for which in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
             which(lambda value, _position: f"{value:.2g}")
-        error.set_ylabel("rms reading of an idle feature")
-        error.set_title(f"{record['k']} directions in R$^{{{record['d']}}}$")
-        found.set_ylabel("share of draws found")
-        found.set_ylim(-0.03, 1.03)
-        found.set_title("are the s largest readings the active ones?")
-        error.plot([], [], ":", color=style.GREY, label="dual readout")
-        error.plot([], [], "--", color=style.GREY, lw=1, label="surely found up to here")
-        drawn.legend(*error.get_legend_handles_labels(), loc="outside lower center", ncols=3)
-        return style.save(drawn, path, formats)
+        axes.set_ylabel("rms reading of an idle feature")
+        axes.set_title(f"{record['k']} directions in R$^{{{record['d']}}}$")
+        axes.plot([], [], ":", color=style.GREY, label="dual readout")
+        axes.plot([], [], "--", color=style.GREY, lw=1, label="surely found up to here")
+
+    def found(axes: Axes) -> None:
+        for one, colour, marker in _looks(record):
+            for name, line in (("direct", "-"), ("dual", ":")):
+                axes.plot(*_curve(one, name, "recovery"), line, marker=marker, color=colour)
+            if one["guaranteed"]:
+                axes.axvline(one["guaranteed"], color=colour, lw=1, ls="--")
+        _over_active(axes)
+        axes.set_ylabel("share of draws found")
+        axes.set_ylim(-0.03, 1.03)
+        axes.set_title("are the s largest readings the active ones?")
+
+    def finish(drawn: Figure, panels: Sequence[Axes]) -> None:
+        drawn.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+
+    return style.draw_panels((error, found), path, ax, size="wide", finish=finish)
+
+
+def _looks(record: Mapping[str, Any]) -> list[tuple[Any, str, str]]:
+    return list(zip(record["sets"], style.CYCLE, style.MARKERS, strict=False))
+
+
+def _curve(one: Mapping[str, Any], readout: str, key: str) -> tuple[list[Any], list[Any]]:
+    chosen = [r for r in one["readouts"] if r["readout"] == readout]
+    return [r["active"] for r in chosen], [r[key] for r in chosen]
+
+
+def _over_active(axes: Axes) -> None:
+    axes.set_xscale("log", base=2)
+    axes.set_xlabel("active features s")
+    axes.xaxis.set_major_formatter(lambda value, _position: f"{value:g}")
