@@ -307,7 +307,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         common = {"X-Repo-Commit": commit, "ETag": _etag(name, commit, file)}
         if file.endswith(LARGE):
-            linked = {"X-Linked-Size": str(_size(content)), "X-Linked-ETag": _etag(name, commit, file)}
+            linked = {"X-Linked-Size": str(_size(content)), "X-Linked-ETag": f'"{_sha256(content)}"'}
             location = f"{self.hub.store}/blob/{name}/{commit}/{file}?signature=secret"
             self._send(302, b"", {"Location": location, **common, **linked})
             return
@@ -395,6 +395,10 @@ class _reader:
 
 def _size(content: bytes | Path) -> int:
     return len(content) if isinstance(content, bytes) else content.stat().st_size
+
+
+def _sha256(content: bytes | Path) -> str:
+    return hashlib.sha256(content if isinstance(content, bytes) else content.read_bytes()).hexdigest()
 
 
 def _etag(name: str, commit: str, file: str) -> str:

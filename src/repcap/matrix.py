@@ -76,6 +76,8 @@ class Matrix(ABC):
     tokens: Tokens | None = None
     bytes_read: int = 0
     """Bytes taken from disk or network so far, in the stored encoding."""
+    identity: str | None = None
+    """Two matrices of one identity hold the same bytes; None where that is not known without reading them."""
     contiguous: bool = False
     """True where scattered rows are dear (a remote file): samples should then be taken in blocks."""
 

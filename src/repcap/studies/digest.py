@@ -18,6 +18,7 @@ class HashedMatrix(Matrix):
     def __init__(self, inner: Matrix) -> None:
         self._inner = inner
         self.info, self.tokens, self.contiguous = inner.info, inner.tokens, inner.contiguous
+        self.identity = inner.identity
         self._hash = hashlib.sha256()
         self._next = 0
 

@@ -136,6 +136,8 @@ class RangeFile:
         self.size: int | None = None
         self.etag: str | None = None
         self.modified: str | None = None
+        self.content: str | None = None
+        """What the Hub calls the content of the file: two files of one name of it are equal."""
         self._authorization, self._agent = authorization, agent
         self._hub: dict[str, Any] = {"repo": repo, "endpoint": endpoint, "revision": revision}
         self._location: str | None = None
@@ -240,6 +242,8 @@ class RangeFile:
                 raise Cancelled
             with self._opened(url, wanted, deadline, cancel) as answer:
                 if answer.status_code in REDIRECTS and "location" in answer.headers:
+                    if url == self.url and self._hub["repo"] is not None:
+                        self.content = answer.headers.get("x-linked-etag", "").strip('"') or self.content
                     url = self._redirect(url, answer.headers["location"])
                     continue
                 if url == self._location != self.url and answer.status_code in (401, 403, 404, 410):

@@ -208,7 +208,7 @@ class RemoteSafetensors:
             head = self.file.read(0, PREFIX)
             self._size = self.file.size
             whole = head + self.file.read(PREFIX, PREFIX + header_length(head, self._size, self.file.where))
-            keep_header(self.file.folder, whole, self._size)
+            keep_header(self.file.folder, whole, self._size, self.file.ranges.content)
         return parse_header(whole[PREFIX:], self._size, self.file.where, self._allow)
 
     def open(self, name: str, source: str) -> RemoteMatrix:
@@ -222,7 +222,9 @@ class RemoteSafetensors:
         info = MatrixInfo(source=source, name=name, count=count, dim=dim, dtype=span.dtype)
         tensor = cached_tensor(self.file, name, STORED[span.dtype], span.shape, span.stop - span.start)
         rows = RangedRows(tensor, self.file.fetch(span.start), dim * item, count)
-        return RemoteMatrix(rows, functools.partial(_decode, dtype=span.dtype), info, item_bytes=item)
+        matrix = RemoteMatrix(rows, functools.partial(_decode, dtype=span.dtype), info, item_bytes=item)
+        matrix.identity = identity(self.file, span.start, span.stop, span.dtype)
+        return matrix
 
     def _check_whole(self, span: Span, where: str) -> None:
         if self.header.truncated and self._size is not None and span.stop > self._size:
@@ -251,11 +253,20 @@ def kept_header(folder: Path) -> tuple[bytes, int | None] | None:
     return None
 
 
-def keep_header(folder: Path, body: bytes, size: int | None) -> None:
-    """Keep the beginning of a remote file, its size, and a checksum of what is kept."""
+def identity(file: RemoteFile, start: int, stop: int, kind: str) -> str | None:
+    """`Matrix.identity` of bytes start..stop-1 of a remote file, where the Hub has named its content."""
+    content = file.ranges.content
+    if content is None:
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            content = json.loads((file.folder / "about.json").read_text(encoding="utf-8")).get("content")
+    return f"{content} {start}-{stop} {kind}" if isinstance(content, str) else None
+
+
+def keep_header(folder: Path, body: bytes, size: int | None, content: str | None = None) -> None:
+    """Keep the beginning of a remote file, its size, what names its content, and a checksum of what is kept."""
     make_directory(folder)
     write_bytes(folder / "header", body)
-    write_bytes(folder / "about.json", json.dumps({"size": size, "crc": zlib.crc32(body)}).encode())
+    write_bytes(folder / "about.json", json.dumps({"size": size, "crc": zlib.crc32(body), "content": content}).encode())
 
 
 def _decode(raw: np.ndarray, dtype: str) -> Any:

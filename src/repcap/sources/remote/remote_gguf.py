@@ -18,6 +18,7 @@ from repcap.sources.remote.remote_file import (
     RemoteFile,
     RemoteMatrix,
     cached_tensor,
+    identity,
     keep_header,
     kept_header,
 )
@@ -118,7 +119,9 @@ class RemoteGguf(GgufCheckpoint):
         kept = cached_tensor(file, name, "U8", (count, width), count * width, **facts)
         info = MatrixInfo(source=self.spec, name=name, count=count, dim=dim, dtype=entry.dtype)
         rows = RangedRows(kept, file.fetch(tensor.start), width, count)
-        return RemoteMatrix(rows, decode, info, item_bytes=block if elements == 1 else 0)
+        matrix = RemoteMatrix(rows, decode, info, item_bytes=block if elements == 1 else 0)
+        matrix.identity = identity(file, tensor.start, tensor.stop, entry.dtype)
+        return matrix
 
 
 def _read_header(file: RemoteFile, path: Path) -> tuple[GgufHeader, int]:
@@ -140,5 +143,5 @@ def _read_header(file: RemoteFile, path: Path) -> tuple[GgufHeader, int]:
             if len(body) >= size or short.needed > min(size, MAX_HEADER):
                 raise
             wanted = max(2 * len(body), short.needed)
-    keep_header(path.parent, body, size)
+    keep_header(path.parent, body, size, file.ranges.content)
     return header, size

@@ -13,6 +13,7 @@ from repcap.matrix import Matrix, ProgressFn
 from repcap.numerics import Z_DEFAULT
 from repcap.options import Device, MatrixName, Seed, Z, recorded, verb
 from repcap.result import Result
+from repcap.studies.digest import HashedMatrix
 from repcap.studies.pairing import pair_rows
 from repcap.studies.row_cosines import summarise_rows
 from repcap.verbs.track.steps import expand
@@ -48,6 +49,8 @@ class TrackPoint:
     measurement: Measurement
     to_first: Drift | None
     to_previous: Drift | None
+    sha256: str | None = None
+    """Of the rows, as they were read."""
 
     def to_dict(self) -> dict[str, Any]:
         found = self.measurement
@@ -68,6 +71,7 @@ class TrackPoint:
             "effective_dim": found.effective_dim,
             "to_first": self.to_first.to_dict() if self.to_first else None,
             "to_previous": self.to_previous.to_dict() if self.to_previous else None,
+            "tensor_sha256": self.sha256,
         }
 
 
@@ -189,12 +193,31 @@ def track(
 
 
 def _result(walk: _Walk, named: Sequence[tuple[str, int | None]]) -> Track:
-    notes = list(dict.fromkeys(walk.notes))
+    notes = [*_equal(walk.points), *dict.fromkeys(walk.notes)]
     if len(named) > 1 and any(step is None for _, step in named):
         without = next(source for source, step in named if step is None)
         notes.append(f"no training step in the name {without}: the checkpoints are shown in the order given")
     failures = tuple((source, str(error)) for source, error in zip(walk.failed, walk.errors, strict=True))
     return Track(tuple(walk.points), failures, tuple(notes))
+
+
+def _equal(points: Sequence[TrackPoint]) -> list[str]:
+    """One sentence for each lot of checkpoints whose rows are equal: a curve over those says nothing."""
+    lots: dict[str, list[TrackPoint]] = {}
+    for point in points:
+        if point.sha256 is not None:
+            lots.setdefault(point.sha256, []).append(point)
+    return [f"{_named(lot, points)} hold the same bytes" for lot in lots.values() if len(lot) > 1]
+
+
+def _named(lot: Sequence[TrackPoint], points: Sequence[TrackPoint]) -> str:
+    """`step 57000 to 143000` where they follow one another, else each by its step or source."""
+    first = points.index(lot[0])
+    if all(point.step is not None for point in lot):
+        together = len(lot) > 2 and list(points[first : first + len(lot)]) == list(lot)
+        steps = [str(point.step) for point in lot]
+        return f"steps {steps[0]} to {steps[-1]}" if together else f"steps {', '.join(steps)}"
+    return ", ".join(point.source for point in lot)
 
 
 class _Walk:
@@ -213,7 +236,11 @@ class _Walk:
         opened: Matrix | None = None
         try:
             opened = sources.open_source(source, self._matrix)
-            found = geometry.measure_matrix(opened, self._options)
+            if self._repeats(opened):
+                self._again(source, step, opened)
+                return
+            hashed = HashedMatrix(opened)
+            found = geometry.measure_matrix(hashed, self._options)
             to_first = self._drift(self._first, opened)
             to_previous = to_first if self._previous is self._first else self._drift(self._previous, opened)
         except RepcapError as error:
@@ -222,12 +249,26 @@ class _Walk:
             if opened is not None:
                 opened.close()
             return
-        self.points.append(TrackPoint(source, step, found, to_first, to_previous))
+        self.points.append(TrackPoint(source, step, found, to_first, to_previous, hashed.sha256))
         if self._first is None:
             self._first = opened
         if self._previous is not None and self._previous is not self._first:
             self._previous.close()
         self._previous = opened
+
+    def _repeats(self, opened: Matrix) -> bool:
+        """Whether it is known, before a row is read, that the rows are those of the checkpoint before."""
+        previous = self._previous
+        return previous is not None and opened.identity is not None and opened.identity == previous.identity
+
+    def _again(self, source: str, step: int | None, opened: Matrix) -> None:
+        """A checkpoint whose bytes are those of the one before: nothing is fetched."""
+        last, previous = self.points[-1], self._previous
+        measured = dataclasses.replace(last.measurement, info=opened.info)
+        opened.close()
+        to_previous = self._drift(previous, previous) if previous is not None else None
+        to_first = to_previous if previous is self._first else last.to_first
+        self.points.append(TrackPoint(source, step, measured, to_first, to_previous, last.sha256))
 
     def _drift(self, earlier: Matrix | None, later: Matrix) -> Drift | None:
         if earlier is None:
