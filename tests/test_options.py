@@ -20,7 +20,7 @@ from repcap.options import (
     Option,
     Seed,
     Z,
-    _as_ids,
+    as_ids,
     check,
     check_options,
     chosen,
@@ -116,7 +116,7 @@ def test_a_record_holds_every_option_by_name():
 
 @given(st.sets(st.integers(0, 300)))
 def test_row_numbers_are_written_as_they_are_read(ids):
-    assert parse_ids(_as_ids(tuple(ids))) == tuple(sorted(ids))
+    assert parse_ids(as_ids(tuple(ids))) == tuple(sorted(ids))
 
 
 class Found(Result):
