@@ -78,7 +78,11 @@ def test_what_follows_from_mean_and_std():
     assert spread.class_name == "high"
     assert Spread("all", 100, 576, 0.05, 0.04).class_name == "between"
     assert Spread("all", 100, 576, 0.0, 0.04).class_name == "low"
-    assert Spread("all", 2, 576, 0.0, 0.0).effective_dim == math.inf
+    assert Spread("all", 2, 576, 0.0, 0.0).effective_dim == 2.0
+    assert Spread("all", 16, 16, 0.0, 0.0).effective_dim == 16.0  # an orthonormal basis
+    assert Spread("all", 40, 16, 0.0, math.sqrt(1 / 37.5)).effective_dim == 16.0  # nearer to orthogonal than random
+    assert Spread("sample", 20, 576, 0.0, 1 / math.sqrt(500)).effective_dim == 20.0
+    assert Spread("sample", 20, 576, 0.0, 1 / math.sqrt(500), sampled=True).effective_dim == pytest.approx(500)
 
 
 def test_note_on_narrow_matrices():

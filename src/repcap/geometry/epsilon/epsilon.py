@@ -77,9 +77,11 @@ class Spread:
     def effective_dim(self) -> float:
         """1 / second: the number of dimensions in which random directions have the same mean squared cosine.
 
-        Infinite where all rows are orthogonal.
+        At most d, and at most n where these are all rows: rows that are nearer to orthogonal than random directions
+        use every dimension that they could.
         """
-        return 1.0 / self.second if self.second > 0 else math.inf
+        most = self.dim if self.sampled else min(self.dim, self.count)
+        return min(1.0 / self.second, float(most)) if self.second > 0 else float(most)
 
     def to_dict(self) -> dict[str, Any]:
         """Every number, JSON-ready: null where one is not finite."""

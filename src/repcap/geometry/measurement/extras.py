@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 
 from repcap.geometry.epsilon import centre, gram
-from repcap.geometry.epsilon.common_direction import common_sentence
+from repcap.geometry.epsilon.common_direction import Common, common_part
 from repcap.geometry.epsilon.epsilon import Spread
 from repcap.geometry.epsilon.influence import Influence, rank_influence
 from repcap.geometry.epsilon.jackknife import standard_error, without_each
@@ -112,7 +112,7 @@ def removed(subject: Subject, centred: bool, top: int) -> tuple[list[Spread], li
     return [variant for variant in variants if variant is not None], notes
 
 
-def common_direction(subject: Subject, whole: Spread, known: list[Spread], share: float) -> tuple[list[Spread], str]:
+def common_direction(subject: Subject, whole: Spread, known: list[Spread], share: float) -> tuple[list[Spread], Common]:
     """For class `high`: the variants `centred` and `top 1` that are not among `known`, and what they say in words.
 
     From all rows where that is cheap, else from 8192 random ones, which the variants then say.
@@ -132,4 +132,4 @@ def common_direction(subject: Subject, whole: Spread, known: list[Spread], share
         if found is not None:
             by_label[label] = dataclasses.replace(found, sampled=sampled)
             added.append(by_label[label])
-    return added, common_sentence(whole, by_label.get("centred"), by_label.get("top 1"), share)
+    return added, common_part(whole, by_label.get("centred"), by_label.get("top 1"), share)

@@ -86,7 +86,8 @@ class Measurement(Result):
     epsilon_se: jackknife standard error over rows as a sample of rows (None where n < 3), from `se_rows` rows. Of an
     estimate: the standard error of the estimate.
     variants: the same on other rows or after a common part was removed: `tokenizer`, `distinct`, `centred`, `top 1` ...
-    common: in words, whether one common direction is all that makes epsilon high; None unless class is `high`.
+    common: in words, whether one common direction is what makes epsilon high; None unless class is `high`.
+    common_share: share of the excess over random directions that is gone without it; None where that is not known.
     seconds: wall time. bytes_read: in the stored encoding.
     """
 
@@ -97,6 +98,7 @@ class Measurement(Result):
     variants: tuple[Spread, ...]
     spectrum: Spectrum
     common: str | None
+    common_share: float | None
     influence: Influence | None
     estimate: Estimate | None
     findings: RowFindings
@@ -195,6 +197,7 @@ class Measurement(Result):
             "estimate": self.estimate.to_dict() if self.estimate else None,
             "variants": [variant.to_dict() for variant in self.variants],
             "common": self.common,
+            "common_share": self.common_share,
             "spectrum": self.spectrum.to_dict(),
             "influence": self.influence.to_dict() if self.influence else None,
             **self.findings.to_dict(),
