@@ -3,6 +3,7 @@
     measure                                       epsilon, class and capacity of one matrix
     inspect_source, open_source                   what a checkpoint holds; its rows in blocks
     pairs, neighbours, compare, track             all its cosines, its tokens, against another, over a run
+    tokens                                        those that were never trained
     dictionary, probes, latents                   an autoencoder's decoder, other weights, the residual stream
     capacity, design, interference                what fits, without a model
     fit, reproduce                                laws fitted to packings; the published numbers
@@ -63,6 +64,8 @@ if TYPE_CHECKING:  # what type checkers and editors see; the table below is what
     from repcap.verbs.reproduce.study import reproduce as reproduce
     from repcap.verbs.survey.study import survey as survey
     from repcap.verbs.sweep.study import sweep as sweep
+    from repcap.verbs.tokens.study import UntrainedTokens as UntrainedTokens
+    from repcap.verbs.tokens.study import tokens as tokens
     from repcap.verbs.track.study import Track as Track
     from repcap.verbs.track.study import track as track
 

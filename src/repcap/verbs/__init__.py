@@ -34,6 +34,7 @@ VERBS: dict[str, Verb] = {
     "probes": Verb("Weights that read from and write to the residual stream.", MEASURE, ("probes", "Probes")),
     "latents": Verb("Does the embedding's epsilon hold in the residual stream?", MEASURE, ("latents", "Latents")),
     "neighbours": Verb("Nearest tokens, analogies, clusters, duplicates.", MEASURE, ("neighbours", "Neighbourhood")),
+    "tokens": Verb("Tokens that were never trained, from the weights alone.", MEASURE, ("tokens", "UntrainedTokens")),
     "capacity": Verb("How many near-orthogonal vectors fit: laws and proven limits.", LAWS, ("capacity", "Capacity")),
     "fit": Verb("Fit the laws to packings (k, d, epsilon).", LAWS, ("fit", "Fit")),
     "reproduce": Verb("Recompute the published numbers, and correct them.", LAWS, ("reproduce", "Reproduction")),
