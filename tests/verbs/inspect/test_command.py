@@ -151,3 +151,24 @@ def test_one_tensor_is_no_model(repcap, folder) -> None:
     outcome = repcap("probes", f"{folder}::{EMBED}")
     assert outcome.code == 2
     assert f"not one tensor: leave out ::{EMBED}" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("ids", "problems"),
+    [
+        (4, []),
+        (3, ["1 rows of the embedding have no token"]),
+        (6, ["the tokenizer knows 6 ids, the matrix has 4 rows: 2 ids have no row"]),
+    ],
+)
+def test_check_has_an_exit_code(ids, problems, repcap, folder) -> None:
+    path = folder / "checked"
+    path.mkdir()
+    save_file({EMBED: torch.ones(4, 3)}, path / "model.safetensors")
+    (path / "vocab.json").write_text(json.dumps({f"t{place}": place for place in range(ids)}))
+    outcome = repcap("inspect", "checked", "--check", "--json")
+    assert (outcome.code, outcome.json["problems"]) == (1 if problems else 0, problems)
+    outcome = repcap("inspect", "checked", "--check")
+    assert outcome.code == (1 if problems else 0)
+    assert f"problems: {problems[0] if problems else 'none'}" in " ".join(outcome.out.split())
+    assert repcap("inspect", "checked").code == 0

@@ -76,6 +76,12 @@ class Inspection:
     config: dict[str, Any]
     warnings: tuple[str, ...]
 
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What a check complains of: rows without a token, and every warning (tokens without a row are one)."""
+        padding = (f"{self.padding_rows} rows of the embedding have no token",) if self.padding_rows else ()
+        return (*padding, *self.warnings)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionaries, for JSON."""
         return {**dataclasses.asdict(self), "repcap_version": __version__}

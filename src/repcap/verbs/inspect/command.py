@@ -23,21 +23,34 @@ def command(
     allow_full_download: Annotated[
         bool, typer.Option("--allow-full-download", help="Download a whole file from a server that sends no parts.")
     ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit code 1 if rows and token ids differ, or there is any warning.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """List the matrices of SOURCE that could be measured: name, shape, dtype, role, tied or not, and what decided it.
 
-    Reads headers, and a few rows to compare embedding and unembedding.
+    Reads headers, and a few rows to compare embedding and unembedding. --check is for scripts: the exit code is 1 where
+    the embedding has rows without a token (padding) or tokens without a row, or where anything is warned of.
     """
     from repcap.sources import inspect_source
 
     found = inspect_source(source, allow_truncated=allow_truncated, allow_full_download=allow_full_download)
     if as_json:
-        print_json(_as_json(found, all_tensors))
+        print_json(_as_json(found, all_tensors) | ({"problems": list(found.problems)} if check else {}))
+        _end(found, check)
         return
     _print(found, found.tensors if all_tensors else found.candidates)
     for warning in found.warnings:
         warn(warning)
+    if check:
+        stdout().print("problems: " + (printable("; ".join(found.problems)) or "none"), markup=False)
+    _end(found, check)
+
+
+def _end(found: Inspection, check: bool) -> None:
+    if check and found.problems:
+        raise typer.Exit(1)
 
 
 def _as_json(found: Inspection, all_tensors: bool) -> dict[str, Any]:
