@@ -27,7 +27,7 @@ from repcap.result import Result
 from repcap.verbs import VERBS
 
 PACKAGE = Path(repcap.__file__).parent
-NOT_YET = ("latents", "probes", "reproduce", "pack", "pack-max", "sweep", "capacity", "fit", "design", "interference")
+NOT_YET = ("latents", "probes", "reproduce", "pack", "pack-max", "sweep")
 OF_FUNCTIONS = [
     pytest.param(name, marks=pytest.mark.xfail(strict=False, reason="options not by the signature yet"))
     if name in NOT_YET
