@@ -32,14 +32,14 @@ def agree_with_the_library(points, found):
         expected = bracket(d, eps)
         numbers = {
             **expected.laws,
-            "construction": expected.construction.log10_k,
-            "gilbert_varshamov": expected.gilbert_varshamov,
+            "explicit": expected.explicit.log10_k,
+            "exists": expected.exists,
             "upper": expected.upper.log10_k,
         }
         for name, value in numbers.items():
             assert values[name]["log10_k"] == pytest.approx(value, rel=1e-13, abs=1e-9), (d, eps, name)
         assert values["upper"]["name"] == expected.upper.name
-        assert values["construction"]["coherence"] <= eps * (1 + 1e-11), (d, eps)
+        assert values["explicit"]["coherence"] <= eps * (1 + 1e-11), (d, eps)
 
 
 # Between them these give every warning, and none.

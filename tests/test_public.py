@@ -128,7 +128,7 @@ def test_a_measurement_prints_in_three_lines():
     assert first == "Measured: array, 300 x 24"
     assert second == (
         f"  mean {found.mean:.6f}, std {found.std:.6f}, epsilon {found.epsilon:.6f} ± {found.epsilon_se:.2g}, "
-        f"{found.epsilon_ratio:.3g} x random, class high"
+        f"{found.epsilon_ratio:.3g} times random, class high"
     )
     assert repr(repcap.Moments.empty(3)) == "Moments(0 rows, d = 3)"
     assert "epsilon" in dir(found)

@@ -31,8 +31,8 @@ def test_how_many():
     assert {name: f"{law['k']:.3g}" for name, law in found["laws"].items()} == {
         "jl_proven": "8.42", "jl_random": "277", "ratio": "2.17e+09", "full": "3.99e+07"
     }  # fmt: skip
-    assert set(found["bracket"]) == {"construction", "gilbert_varshamov", "ratio", "full", "upper"}
-    assert found["bracket"]["construction"]["coherence"] == 0.0625
+    assert set(found["bracket"]) == {"explicit", "exists", "ratio", "full", "upper"}
+    assert found["bracket"]["explicit"]["coherence"] == 0.0625
     assert "3.52e13" in found["reading"]
     assert "10^23.32" in found["reading"]
     json.dumps(found, allow_nan=False)
@@ -47,10 +47,10 @@ def test_how_near():
     assert found["k"] == 32000
     assert found["solved_for"] == "epsilon"
     ends = found["bracket"]
-    assert ends["construction"]["epsilon"] == 1 / 64
+    assert ends["explicit"]["epsilon"] == 1 / 64
     assert round(ends["lower"]["epsilon"], 4) == 0.0146
     assert found["laws"]["ratio"]["epsilon"] == pytest.approx(math.sqrt(1.293 * math.log(32000 / 4096) / 4096))
-    assert ends["lower"]["epsilon"] <= ends["construction"]["epsilon"] <= ends["random"]["epsilon"]
+    assert ends["lower"]["epsilon"] <= ends["explicit"]["epsilon"] <= ends["random"]["epsilon"]
     assert any("ratio gives" in warning and "0.01562" in warning for warning in found["warnings"])
 
 
@@ -61,9 +61,9 @@ def test_into_how_many_dimensions():
     assert ratio.log_k(found["laws"]["ratio"]["d"], 0.06) == pytest.approx(math.log(1e6), rel=1e-12)
     ends = found["bracket"]
     # Each is a least d: enough there, too few one below.
-    d = ends["construction"]["d"]
+    d = ends["explicit"]["d"]
     assert best_construction(d, 0.06).k >= 1e6 > best_construction(d - 1, 0.06).k
-    d = ends["gilbert_varshamov"]["d"]
+    d = ends["exists"]["d"]
     assert gilbert_varshamov(d, 0.06) >= 6 > gilbert_varshamov(d - 1, 0.06)
     d = ends["lower"]["d"]
     assert log_upper(d, 0.06)[0] >= 6 * LN10 > log_upper(d - 1, 0.06)[0]
@@ -74,7 +74,7 @@ def test_into_how_many_dimensions():
 @given(st.integers(2, 10**9), st.floats(0.02, 0.9))
 def test_dimensions_that_are_enough_are_not_fewer_than_those_needed(k, eps):
     ends = capacity(k=k, eps=eps).bracket
-    for name in ("construction", "gilbert_varshamov"):
+    for name in ("explicit", "exists"):
         assert ends[name]["d"] is None or ends[name]["d"] >= ends["lower"]["d"]
 
 
@@ -82,7 +82,7 @@ def test_dimensions_that_are_enough_are_not_fewer_than_those_needed(k, eps):
 @given(st.integers(1, 5000), st.integers(2, 10**8))
 def test_some_set_is_never_better_than_the_proven_least_coherence(d, k):
     ends = capacity(d=d, k=k).bracket
-    assert ends["lower"]["epsilon"] <= min(ends[n]["epsilon"] for n in ("construction", "gilbert_varshamov")) + 1e-9
+    assert ends["lower"]["epsilon"] <= min(ends[n]["epsilon"] for n in ("explicit", "exists")) + 1e-9
 
 
 def test_vocabulary_takes_its_share():
@@ -94,7 +94,7 @@ def test_vocabulary_takes_its_share():
     assert 10 ** tied.left["full"] == pytest.approx(k - 32000, rel=1e-9)
     assert untied.left["jl_random"] is None  # 277 < 64000
     assert set(untied.left) == {
-        "jl_proven", "jl_random", "ratio", "full", "construction", "gilbert_varshamov", "upper"
+        "jl_proven", "jl_random", "ratio", "full", "explicit", "exists", "upper"
     }  # fmt: skip
     found = capacity(4096, 0.0645, vocab=32000).to_dict()
     assert found["budget"]["left"]["jl_proven"] == {"log10_k": None, "k": None}
@@ -121,9 +121,9 @@ def test_numbers_beyond_float64():
 
 
 def test_few_vectors_and_few_dimensions():
-    assert capacity(k=2, eps=0.9).bracket["construction"]["d"] == 2
+    assert capacity(k=2, eps=0.9).bracket["explicit"]["d"] == 2
     assert capacity(k=2, eps=0.9).laws["full"]["d"] is None
-    assert capacity(1, 0.5).bracket["construction"]["log10_k"] == 0.0
+    assert capacity(1, 0.5).bracket["explicit"]["log10_k"] == 0.0
     assert capacity(64, k=64).bracket["lower"]["epsilon"] == 0.0
     assert capacity(64, k=1.5).bracket["random"]["epsilon"] == 0.0
 

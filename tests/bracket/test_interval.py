@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 
+import mpmath
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repcap.bracket.interval import bracket
+from repcap.bracket.interval import at_least, bracket
 from repcap.errors import DomainError
 from repcap.laws.fitting.ranges import fitted, outside
 
@@ -20,8 +21,8 @@ def warned(found, *words):
 
 def test_llama_2_7b():
     found = bracket(4096, 0.0645)
-    assert round(found.construction.log10_k, 2) == 13.55
-    assert round(found.gilbert_varshamov, 2) == 4.44
+    assert round(found.explicit.log10_k, 2) == 13.55
+    assert round(found.exists, 2) == 4.44
     assert round(found.upper.log10_k, 2) == 23.32
     assert f"{10 ** found.laws['full']:.3g}" == "3.99e+07"
     assert warned(found, "ratio gives 2.17e9", "full gives 3.99e7", "below", "3.52e13", "Delsarte-Goethals r=2")
@@ -31,21 +32,45 @@ def test_llama_2_7b():
 def test_to_dict_is_plain_json():
     found = json.loads(json.dumps(bracket(64, 0.125).to_dict()))
     assert set(found) == {
-        "d", "epsilon", "construction", "gilbert_varshamov", "ratio", "full", "upper", "warnings"
+        "d", "epsilon", "explicit", "exists", "ratio", "full", "upper", "warnings"
     }  # fmt: skip
-    assert found["construction"]["coherence"] == 0.125
-    assert round(10 ** found["construction"]["log10_k"]) == round(10 ** found["upper"]["log10_k"]) == 2112
-    assert set(found["upper"]) == {"log10_k", "name"}
+    assert found["explicit"]["coherence"] == 0.125
+    assert round(10 ** found["explicit"]["log10_k"]) == round(10 ** found["upper"]["log10_k"]) == 2112
+    assert set(found["upper"]) == {"log10_k", "k", "name", "exact"}
 
 
 def test_summary_for_a_measurement():
     found = bracket(4096, 0.0645).summary()
-    assert found["construction"] == {
-        "log10": pytest.approx(13.5463, abs=1e-4), "k": "3.52e13", "name": "Delsarte-Goethals r=2"
-    }  # fmt: skip
-    assert (found["law"]["k"], found["law"]["name"], found["law"]["indeterminate"]) == ("3.99e7", "full", False)
-    assert found["upper"]["k"] == "10^23.32"
+    assert list(found) == ["explicit", "exists", "law", "upper"]
+    for end in found.values():
+        assert isinstance(end["log10_k"], float)
+        assert end["k"] == pytest.approx(10 ** end["log10_k"])
+    assert found["explicit"]["log10_k"] == pytest.approx(13.5463, abs=1e-4)
+    assert found["explicit"]["name"] == "Delsarte-Goethals r=2"
+    assert (found["law"]["name"], found["law"]["indeterminate"], found["law"]["below_proven"]) == ("full", False, True)
+    assert at_least(found) is found["explicit"]
     assert bracket(640, 0.4153).summary()["law"]["indeterminate"]
+
+
+def test_at_least_is_the_larger_of_what_is_proven_where_the_explicit_set_is_small():
+    """SmolLM2 and Gemma 7B, whose explicit sets say far less than what exists; the ends against mpmath's caps."""
+    for d, epsilon, log10_k in ((576, 0.7287, 95.88), (3072, 0.99918, 4278.7)):
+        found = bracket(d, epsilon).summary()
+        with mpmath.workdps(60):
+            share = mpmath.betainc(mpmath.mpf(d - 1) / 2, 0.5, 0, 1 - mpmath.mpf(epsilon) ** 2, regularized=True)
+            exists = -mpmath.log10(share)
+        assert found["exists"]["log10_k"] == pytest.approx(float(exists), rel=1e-10)
+        assert float(exists) == pytest.approx(log10_k, abs=0.06)
+        assert at_least(found) is found["exists"]
+        assert found["exists"]["name"] == "random coding"
+        assert found["explicit"]["log10_k"] < found["exists"]["log10_k"] < found["upper"]["log10_k"]
+    assert found["exists"]["k"] is None
+    assert bracket(576, 0.7287).summary()["law"]["below_proven"]
+
+
+def test_exact_where_as_many_are_known_as_are_possible():
+    assert bracket(64, 0.125).to_dict()["upper"]["exact"]
+    assert not bracket(4096, 0.0645).to_dict()["upper"]["exact"]
 
 
 def test_warnings_name_what_is_wrong_and_only_that():
@@ -53,7 +78,7 @@ def test_warnings_name_what_is_wrong_and_only_that():
     quiet = bracket(4000, 0.0222)
     assert not warned(quiet, "extrapolation")
     below = bracket(8192, 0.2)
-    assert warned(below, "full gives", "below", "Gilbert-Varshamov")
+    assert warned(below, "full gives", "below", "random coding")
     assert warned(below, "indeterminate")
     assert warned(bracket(8192, 0.05), "d = 8192 is not within 32 to 4096")
     tight = bracket(300, 1 / 400)  # Welch: 300 lines at most are 1.002 x 300 here, ratio has 300.4
@@ -131,7 +156,7 @@ def test_the_ends_stay_in_order_a_hair_beside_the_coherences_of_known_sets(d, ha
 def test_the_ends_stay_finite_and_in_order_up_to_the_last_float_below_one(d, eps):
     found = bracket(d, eps)
     assert 0.0 <= found.proven[0] <= found.upper.log10_k + 1e-9 < math.inf
-    assert found.construction.coherence <= eps + 2**-53
+    assert found.explicit.coherence <= eps + 2**-53
 
 
 @pytest.mark.parametrize(("d", "eps"), [(64, 0.0), (64, 1.0), (64, float("nan")), (0, 0.1), (63.5, 0.1)])

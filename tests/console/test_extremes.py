@@ -35,7 +35,7 @@ def test_numbers_beyond_the_domain(repcap, argv, words):
 
 def test_bounds_answer_up_to_the_limit(repcap):
     found = repcap("capacity", "--d", "10^9", "--eps", "0.01", "--json", "-q").json
-    assert found["bracket"]["construction"]["log10_k"] < found["bracket"]["upper"]["log10_k"]
+    assert found["bracket"]["explicit"]["log10_k"] < found["bracket"]["upper"]["log10_k"]
 
 
 def test_a_table_that_carries_no_law_is_one_line(repcap, tmp_path):

@@ -35,7 +35,7 @@ def test_the_calculator_form(visit, published):
     page.locator("#calc-vocab").fill("32000")
     expected = bracket(4096, 0.0645)
     assert line(page, "full") == pytest.approx(expected.laws["full"], abs=1e-9)
-    assert "Delsarte-Goethals" in page.locator('#calc-body [data-line="construction"]').inner_text()
+    assert "Delsarte-Goethals" in page.locator('#calc-body [data-line="explicit"]').inner_text()
     assert "64" in page.locator("#calc-budget").inner_text()
     left = page.evaluate("(log10) => repcap.calculator.left(log10, 64000)", expected.laws["full"])
     assert 10**left == pytest.approx(10 ** expected.laws["full"] - 64000, rel=1e-9)

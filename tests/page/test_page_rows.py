@@ -27,7 +27,7 @@ def test_published_rows_hold_the_published_numbers_and_the_brackets_of_the_laws(
     assert llama.epsilon_ratio == pytest.approx(0.0645 / (2 / 64))
     expected = bracket(4096, 0.0645)
     assert llama.law.log10_k == expected.laws["full"]
-    assert llama.construction.log10_k == expected.construction.log10_k
+    assert llama.explicit.log10_k == expected.explicit.log10_k
     assert llama.upper.log10_k == expected.upper.log10_k
     # Printed in the paper: 3.99e7.
     assert 10**llama.law.log10_k == pytest.approx(llama.published_capacity, rel=2e-3)
@@ -92,7 +92,7 @@ def test_an_undefined_epsilon_gives_no_row_but_a_reason(epsilon):
 @pytest.mark.parametrize("epsilon", [-0.01, 0.0, 1.0, 1.2])
 def test_an_epsilon_that_no_lines_can_have_gives_a_row_without_a_bracket(epsilon):
     [row], _ = to_rows([record(epsilon=epsilon)])
-    assert (row.law, row.construction, row.upper) == (None, None, None)
+    assert (row.law, row.explicit, row.upper) == (None, None, None)
 
 
 def test_a_dimension_beyond_reason_takes_no_time():

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
-from repcap.bracket.interval import bracket, extrapolation
+from repcap.bracket.interval import RANDOM_CODING, bracket, extrapolation
 from repcap.constructions.best import best_coherence, best_construction
 from repcap.domain import check_eps, check_log_k, scalar_d
 from repcap.errors import DomainError
@@ -82,7 +82,7 @@ class Capacity(Result):
             words.append(f"d = {self.d}")
         if self.epsilon is not None:
             ratio = self.epsilon_ratio
-            words.append(f"epsilon = {self.epsilon:.6g}" + (f" = {ratio:.3g} x 2/sqrt(d)" if ratio else ""))
+            words.append(f"epsilon = {self.epsilon:.6g}" + (f" = {ratio:.3g} times random" if ratio else ""))
         if self.budget is not None:
             times = "" if self.budget.tied else "2 x "
             words.append(f"vocabulary takes {times}{self.budget.vocab} = {self.budget.needed}")
@@ -150,7 +150,7 @@ def capacity(
     Plain float arithmetic; milliseconds.
 
     >>> result = capacity(d=64, eps=0.125)
-    >>> round(10 ** result.bracket["construction"]["log10_k"]), round(10 ** result.bracket["upper"]["log10_k"])
+    >>> round(10 ** result.bracket["explicit"]["log10_k"]), round(10 ** result.bracket["upper"]["log10_k"])
     (2112, 2112)
 
     Raises
@@ -227,7 +227,7 @@ def _count(d: int, eps: float) -> Capacity:
     found = bracket(d, eps)
     laws = {name: {"log10_k": value, "k": power(value)} for name, value in found.laws.items()}
     proven, name = found.proven
-    if found.upper.log10_k - proven < 1e-9:
+    if found.exact:
         limits = f"exactly {format_power(proven)} lines are possible ({name})"
     else:
         limits = f"at least {format_power(proven)} lines exist ({name}) and no set has more than "
@@ -247,13 +247,13 @@ def _nearness(d: int, k: float) -> Capacity:
     lower = coherence_lower_bound(k, d)
     chance = random_coherence(k, d) if log_k >= math.log(2.0) else 0.0
     ends: dict[str, dict[str, Any]] = {
-        "construction": {"epsilon": explicit.coherence, "name": explicit.name, "log10_k": explicit.log10_k},
-        "gilbert_varshamov": {"epsilon": exists},
+        "explicit": {"epsilon": explicit.coherence, "name": explicit.name, "log10_k": explicit.log10_k},
+        "exists": {"epsilon": exists, "name": RANDOM_CODING},
         "random": {"epsilon": chance},
         **{curve.key: {"epsilon": laws[curve.key]} for curve in fitted()},
         "lower": {"epsilon": lower.value, "name": lower.name},
     }
-    best, name = min((explicit.coherence, explicit.name), (exists, "Gilbert-Varshamov"))
+    best, name = min((explicit.coherence, explicit.name), (exists, RANDOM_CODING))
     warnings = _warnings_of_nearness(d, log_k, laws, (best, name), lower.value)
     count = format_power(log_k / LN10)
     if lower.value > 1.0 - 1e-9:
@@ -293,8 +293,8 @@ def _dimensions(k: float, eps: float) -> Capacity:
     name = None if explicit is None else best_construction(explicit, eps).name
     barrier = None if least is None or least == 1 else upper_bound(least - 1, eps).name
     ends: dict[str, dict[str, Any]] = {
-        "construction": {"d": explicit, "name": name},
-        "gilbert_varshamov": {"d": exists},
+        "explicit": {"d": explicit, "name": name},
+        "exists": {"d": exists, "name": RANDOM_CODING},
         **{curve.key: {"d": laws[curve.key]} for curve in fitted()},
         "lower": {"d": least, "name": barrier},
     }

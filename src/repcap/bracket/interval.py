@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from repcap.constructions.best import Construction, best_construction
@@ -13,6 +14,11 @@ from repcap.laws.limits.bounds import Bound, upper_bound
 from repcap.laws.limits.existence import gilbert_varshamov
 from repcap.numerics import CLASS_LOW, LN10, Z_DEFAULT, format_power, power
 
+RANDOM_CODING = "random coding"
+"""Name of what is proven to exist without being written down: the Gilbert-Varshamov argument."""
+_SAME = 1e-9
+"""log10 k that differ by less are equal but for rounding."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Bracket:
@@ -22,9 +28,9 @@ class Bracket:
     epsilon: float
     laws: dict[str, float]
     """log10 k of every curve of `repcap.laws`, by its key."""
-    construction: Construction
+    explicit: Construction
     """The best explicit set: a proven lower bound."""
-    gilbert_varshamov: float
+    exists: float
     """log10 k that is proven to exist, without an explicit set."""
     upper: Bound
     """The best proven upper bound."""
@@ -32,49 +38,59 @@ class Bracket:
 
     @property
     def proven(self) -> tuple[float, str]:
-        """(log10 k, name) of the better of the two proven lower bounds."""
-        if self.gilbert_varshamov > self.construction.log10_k:
-            return self.gilbert_varshamov, "Gilbert-Varshamov"
-        return self.construction.log10_k, self.construction.name
+        """(log10 k, name) of the better of the two proven lower bounds: at least so many exist."""
+        if self.exists > self.explicit.log10_k:
+            return self.exists, RANDOM_CODING
+        return self.explicit.log10_k, self.explicit.name
 
     def to_dict(self) -> dict[str, Any]:
-        """{d, epsilon, construction, gilbert_varshamov, each fitted law, upper, warnings}: each end by its log10 k.
+        """{d, epsilon, explicit, exists, each fitted law, upper, warnings}: each end by its log10 k and name.
 
         A k that no float64 holds is None.
         """
         return {"d": self.d, "epsilon": self.epsilon, **self.ends(), "warnings": list(self.warnings)}
 
     def ends(self) -> dict[str, dict[str, Any]]:
-        """`bracket` of the JSON of `repcap capacity`: proven from below, the fitted laws, proven from above."""
-        return {
-            "construction": {
-                "log10_k": self.construction.log10_k,
-                "k": power(self.construction.log10_k),
-                "name": self.construction.name,
-                "coherence": self.construction.coherence,
-            },
-            "gilbert_varshamov": {"log10_k": self.gilbert_varshamov},
-            **{curve.key: {"log10_k": self.laws[curve.key]} for curve in fitted()},
-            "upper": self.upper.to_dict(),
-        }
+        """`bracket` of the JSON of `repcap capacity`: proven from below, the fitted laws, proven from above.
 
-    def summary(self) -> dict[str, Any]:
-        """`capacity` of a measurement: {construction, law, upper}, each with log10, a printable number and a name.
-
-        The law is that of the published capacities of models; `indeterminate` says that the paper calls it so
-        (epsilon >= 0.1).
+        Every entry is {log10_k, k, name}, numbers as numbers; `explicit` has its coherence besides, and `upper` says
+        in `exact` whether so many lines exist.
         """
-        law = published().key
-        parts = {
-            "construction": (self.construction.log10_k, self.construction.name),
-            "law": (self.laws[law], law),
-            "upper": (self.upper.log10_k, self.upper.name),
+        return {
+            "explicit": {**_end(self.explicit.log10_k, self.explicit.name), "coherence": self.explicit.coherence},
+            "exists": _end(self.exists, RANDOM_CODING),
+            **{curve.key: _end(self.laws[curve.key], curve.key) for curve in fitted()},
+            "upper": {**_end(self.upper.log10_k, self.upper.name), "exact": self.exact},
         }
-        summary: dict[str, Any] = {
-            key: {"log10": value, "k": format_power(value), "name": name} for key, (value, name) in parts.items()
+
+    @property
+    def exact(self) -> bool:
+        """Whether as many lines are known as are possible."""
+        return self.upper.log10_k - self.proven[0] < _SAME
+
+    def summary(self) -> dict[str, dict[str, Any]]:
+        """`capacity` of a measurement: the entries explicit, exists and upper of `ends()`, and `law`.
+
+        The law is that of the published capacities of models. Its `indeterminate` says that the paper calls it so
+        (epsilon >= 0.1), `below_proven` that more lines are proven to exist than it gives.
+        """
+        ends = self.ends()
+        key = published().key
+        law = {
+            **ends[key],
+            "indeterminate": self.epsilon >= CLASS_LOW,
+            "below_proven": self.laws[key] < self.proven[0] - _SAME,
         }
-        summary["law"]["indeterminate"] = self.epsilon >= CLASS_LOW
-        return summary
+        return {"explicit": ends["explicit"], "exists": ends["exists"], "law": law, "upper": ends["upper"]}
+
+
+def at_least(ends: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Of the entries of `Bracket.summary()` or `Bracket.ends()` the better proven lower one: `explicit` or `exists`."""
+    return ends["exists"] if ends["exists"]["log10_k"] > ends["explicit"]["log10_k"] else ends["explicit"]
+
+
+def _end(log10_k: float, name: str) -> dict[str, Any]:
+    return {"log10_k": log10_k, "k": power(log10_k), "name": name}
 
 
 def bracket(d: int, eps: float, z: float = Z_DEFAULT) -> Bracket:
@@ -90,16 +106,16 @@ def bracket(d: int, eps: float, z: float = Z_DEFAULT) -> Bracket:
     """
     dims, given = scalar_d(d), float(check_eps(eps))
     laws = {key: float(value) / LN10 for key, value in law_log_k(dims, given).items()}
-    construction, exists = best_construction(dims, given), gilbert_varshamov(dims, given)
-    found = Bracket(dims, given, laws, construction, exists, upper_bound(dims, given), ())
+    explicit, exists = best_construction(dims, given), gilbert_varshamov(dims, given)
+    found = Bracket(dims, given, laws, explicit, exists, upper_bound(dims, given), ())
     return dataclasses.replace(found, warnings=tuple(_warnings(found, z)))
 
 
 def _warnings(found: Bracket, z: float) -> list[str]:
     proven, name = found.proven
     values = {curve.key: found.laws[curve.key] for curve in fitted()}
-    low = {law: format_power(value) for law, value in values.items() if value < proven - 1e-9}
-    high = {law: format_power(value) for law, value in values.items() if value > found.upper.log10_k + 1e-9}
+    low = {law: format_power(value) for law, value in values.items() if value < proven - _SAME}
+    high = {law: format_power(value) for law, value in values.items() if value > found.upper.log10_k + _SAME}
     warnings = []
     if low:
         warnings.append(

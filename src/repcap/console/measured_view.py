@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.padding import Padding
 from rich.text import Text
 
+from repcap.console.bracket_view import bracket_rows, bracket_words
 from repcap.console.common import new_table
-from repcap.numerics import Z_DEFAULT
 from repcap.text import printable, shorten, visible
 
 if TYPE_CHECKING:
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 _SHOWN = 5
-LIKE_RANDOM = 1.1
-"""Below this ratio to random directions there is nothing to explain."""
 _BORDERS = {"high": "epsilon > 0.2", "between": "0.1 to 0.2", "low": "epsilon < 0.1"}
 _LABELS = {
     "all": "all rows",
@@ -38,29 +35,35 @@ _LABELS = {
 
 
 def overview(measured: Sequence[Measured]) -> RenderableType:
-    """One line a matrix."""
-    table = new_table(None, "source", "matrix", ">n", ">d", ">epsilon", ">x random", "class", ">k (law)")
-    for found in measured:
-        table.add_row(
-            Text(shorten(found.info.source, 23)),
-            Text(shorten(found.info.name if found.info.role == "matrix" else found.info.role, 11)),
+    """One line a matrix, each with the bracket of its k: the law alone would be one number."""
+    heads = ("source", "matrix", ">n", ">d", ">epsilon", ">times\nrandom", "class", ">log10 k, at\nleast to most")
+    rows = [
+        (
+            shorten(found.info.name if found.info.role == "matrix" else found.info.role, 11),
             str(found.count),
             str(found.dim),
             ("~" if found.estimate else "") + f"{found.epsilon:.4f}",
             f"{found.epsilon_ratio:.2f}" if found.spread.null else "-",
             found.class_name,
-            "-" if found.capacity is None or found.capacity["law"]["indeterminate"] else found.capacity["law"]["k"],
+            bracket_words(found.capacity),
         )
+        for found in measured
+    ]
+    columns = zip(*rows, (head.removeprefix(">").split("\n")[-1] for head in heads[1:]), strict=True)
+    taken = sum(max(map(len, column)) + 2 for column in columns)
+    table = new_table(None, *heads)
+    for found, row in zip(measured, rows, strict=True):
+        table.add_row(Text(shorten(found.info.source, max(12, WIDTH - taken))), *row)
     return table
 
 
 def detail(found: Measured) -> Iterator[RenderableType]:
     """Everything about one matrix, part by part."""
     yield _title(found)
-    yield _numbers(found)
+    yield from _numbers(found)
     yield _capacity(found)
-    if said := meaning(found):
-        yield _prose(said)
+    if found.reading:
+        yield _prose(found.reading)
     if found.common:
         yield _prose(found.common)
     if found.variants:
@@ -73,30 +76,6 @@ def detail(found: Measured) -> Iterator[RenderableType]:
         yield _prose(f"Note: {text}.")
     read = found.bytes_read
     yield Text(f"\n{found.seconds:.1f} s, {read / 1e6:,.1f} MB read, {found.device}", style="dim")
-
-
-def meaning(found: Measurement) -> str:
-    """A line or two for a reader who meets epsilon for the first time; nothing for d = 1, where it means nothing."""
-    if found.dim == 1:
-        return ""
-    times = f"{found.epsilon_ratio:.1f} times that of random directions" if found.spread.z else ""
-    if found.class_name == "high":
-        like_random = dataclasses.replace(found.spread, z=Z_DEFAULT).ratio < LIKE_RANDOM
-        mean = f"{found.mean:.2f}".replace("-0.00", "0.00")
-        return (
-            f"Two rows of this matrix have a cosine of {mean} on average, and few pairs exceed "
-            f"{found.epsilon:.2f}{times and f': {times}'}. "
-            + ("So it is" if like_random else "The rows crowd together and leave few directions that stay clear of all")
-            + (f" with random directions in {found.dim} dimensions." if like_random else ".")
-        )
-    if found.epsilon < 0:
-        return f"The rows point away from each other: few pairs have a cosine above {found.epsilon:.3f}."
-    crowd = "close to orthogonal" if found.class_name == "low" else "less than orthogonal"
-    return (
-        f"Two rows of this matrix are {crowd}: few pairs have a cosine above {found.epsilon:.3f}"
-        f"{times and f', which is {times}'}. "
-        f"Other directions may overlap as much without standing out, and k counts how many fit."
-    )
 
 
 def _title(found: Measurement) -> RenderableType:
@@ -112,11 +91,11 @@ def _title(found: Measurement) -> RenderableType:
     return Text("\n").join([name, Text(printable(", ".join(facts)))])
 
 
-def _numbers(found: Measurement) -> RenderableType:
+def _numbers(found: Measurement) -> Iterator[RenderableType]:
     table = new_table(None, "", ">", "")
     spread, se = found.spread, found.epsilon_se
     z = f"{spread.z:g}"
-    error = "" if se is None else f"± {se:.2g} " + ("(standard error)" if found.estimate else "(jackknife)")
+    error = "" if se is None else f"± {se:.2g}"
     table.add_row("mean cosine", f"{spread.mean:.6f}", f"over all pairs of {spread.count} rows")
     table.add_row("std", f"{spread.std:.6f}", "")
     table.add_row("epsilon", Text(f"{spread.epsilon:.6f}", style="bold"), f"mean + {z} std  {error}".rstrip())
@@ -125,12 +104,25 @@ def _numbers(found: Measurement) -> RenderableType:
         table.add_row("95 % interval", bounds, _drawn(found.estimate))
     table.add_row("random directions", f"{spread.null:.6f}", f"{z}/sqrt(d)")
     if spread.null:
-        table.add_row("ratio to random", f"{spread.ratio:.3f}", "")
+        table.add_row("times random", f"{spread.ratio:.3f}", "epsilon over that of random directions")
     table.add_row("class", found.class_name, _BORDERS[found.class_name])
     table.add_row("effective dimension", f"{spread.effective_dim:.1f}", f"of {spread.dim}")
     if found.spectrum.top_share is not None:
         table.add_row("strongest direction", f"{100 * found.spectrum.top_share:.1f} %", "of the rows' squared length")
-    return Padding(table, (1, 0, 0, 0))
+    yield Padding(table, (1, 0, 0, 0))
+    if se is not None:
+        yield _prose(_error_says(found, se))
+
+
+def _error_says(found: Measurement, se: float) -> str:
+    """What ± is, and what it is not."""
+    if found.estimate is not None:
+        return f"± {se:.2g}: standard error (jackknife) of this estimate, from {found.estimate.rows} of the rows."
+    which = "all pairs were used" if found.se_rows == found.count else f"from {found.se_rows} rows; all pairs were used"
+    return (
+        f"± {se:.2g}: by how much epsilon would move (one standard error, jackknife) if as many tokens were drawn anew "
+        f"at random. It is no error of the sum: {which}."
+    )
 
 
 def _drawn(estimate: Estimate) -> str:
@@ -144,15 +136,13 @@ def _capacity(one: Measured) -> RenderableType:
     if one.capacity is None:
         return _prose(f"No capacity: {'; '.join(one.capacity_warnings)}.")
     table = new_table(f"k, directions with every |cosine| <= {one.epsilon:.4f}", "", ">k", "from")
-    for key, label in (("construction", "at least"), ("law", "published law"), ("upper", "at most")):
-        part: dict[str, Any] = one.capacity[key]
-        name = f"{part['name']} (indeterminate: epsilon >= 0.1)" if part.get("indeterminate") else part["name"]
-        table.add_row(label, part["k"], Text(name))
+    for label, k, source in bracket_rows(one.capacity):
+        table.add_row(label, k, Text(source))
     return Padding(table, (1, 0, 0, 0))
 
 
 def _variants(found: Measurement) -> RenderableType:
-    table = new_table("the same on other rows", "rows", ">n", ">mean", ">std", ">epsilon", ">ratio", "class")
+    table = new_table("the same on other rows", "rows", ">n", ">mean", ">std", ">epsilon", ">times\nrandom", "class")
     for spread in (found.spread, *found.variants):
         table.add_row(
             _label(spread),

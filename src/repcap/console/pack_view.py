@@ -81,8 +81,8 @@ def show_verification(result: Verification) -> None:
     if result.ratio_to_bound is not None:
         table.add_row("coherence / best bound", f"{result.ratio_to_bound:.6f}", "")
     table.add_row("best explicit set", f"{result.explicit:.6g}", _short(result.explicit_name))
-    if result.gilbert_varshamov is not None:
-        table.add_row("random coding (exists)", f"{result.gilbert_varshamov:.6f}", "")
+    if result.exists is not None:
+        table.add_row("random coding", f"{result.exists:.6f}", "")
     if result.random is not None:
         table.add_row("random directions", f"{result.random:.6f}", "predicted median")
     for name, value in result.laws.items():

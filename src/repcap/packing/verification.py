@@ -38,7 +38,7 @@ class Verification:
     """coherence / the best lower bound; None where the bound is 0."""
     random: float | None
     """Median coherence of k random directions (predicted)."""
-    gilbert_varshamov: float | None
+    exists: float | None
     """Random coding proves that some k vectors have this."""
     explicit: float
     """Least coherence of the explicit sets, and the name of the set."""
@@ -88,7 +88,7 @@ def against_bounds(found: Coherence, source: str = "", metadata: dict[str, str] 
         lower_bounds={**_bounds(k, d), "best": best},
         ratio_to_bound=found.value / best if best > 0 else None,
         random=_defined(lambda: existence.random_coherence(k, d)),
-        gilbert_varshamov=_defined(lambda: existence.gilbert_varshamov_coherence(k, d)),
+        exists=_defined(lambda: existence.gilbert_varshamov_coherence(k, d)),
         explicit=explicit.coherence,
         explicit_name=explicit.name,
         laws={

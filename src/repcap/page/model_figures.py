@@ -152,11 +152,11 @@ def _log10(limit: Limit | None) -> float:
 
 def _range_bar(axes: Axes, place: int, row: Row) -> None:
     sure = row.epsilon < CLASS_LOW
-    low, high = max(_log10(row.construction), _log10(row.gilbert_varshamov)), _log10(row.upper)
+    low, high = _log10(row.at_least), _log10(row.upper)
     axes.plot([low, high], [place, place], color=style.SKY if sure else "0.8", lw=3, alpha=0.55, solid_capstyle="butt")
     for limit, marker, colour, label in (
-        (row.construction, "|", style.BLUE, "explicit construction (proven)"),
-        (row.gilbert_varshamov, ".", style.GREEN, "random coding exists (proven)"),
+        (row.explicit, "|", style.BLUE, "explicit set (proven)"),
+        (row.exists, ".", style.GREEN, "random coding (proven to exist)"),
         (row.law, "D", style.VERMILION, "law fitted to packings"),
         (row.upper, "|", "black", "upper bound (proven)"),
     ):

@@ -103,14 +103,14 @@ _NOTES = (
         "Classes",
         f"High: ε above {CLASS_HIGH}. Low: ε below {CLASS_LOW}. These published borders do not depend on d: random "
         "directions alone are above 0.1 for d below 400, and above 0.2 for d below 100. Judge a small model by its "
-        "ratio to random.",
+        "times random: ε over that of random directions.",
     ),
     (
         "The bracket",
-        "Two proven lower ends: the largest explicit construction known to repcap whose coherence is at most ε "
-        "(Kerdock, Delsarte–Goethals, BCH and others), and what random coding proves to exist (Gilbert–Varshamov, a "
-        "ring). The bar begins at the greater. Upper end: the best of the bounds of Welch, Rankin and Levenshtein. The "
-        "truth lies on the bar.",
+        "At least: the larger of two proven numbers, the best explicit set whose coherence is at most ε (Kerdock, "
+        "Delsarte–Goethals, BCH and others), and what random coding proves to exist without writing it down "
+        "(Gilbert–Varshamov, a ring). The bar begins there. At most: the best of the bounds of Welch, Rankin and "
+        "Levenshtein. The truth lies on the bar. A large k is no praise: k grows because more overlap is accepted.",
     ),
     (
         "The law",

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from repcap.bracket.interval import bracket
+from repcap.bracket.interval import RANDOM_CODING, bracket
 from repcap.errors import DomainError, InputError
 from repcap.laws import published
 from repcap.numerics import Z_DEFAULT, epsilon_class
@@ -99,8 +99,8 @@ class Row:
     estimate: str | None = None
     common: str | None = None
     published_capacity: float | None = None
-    construction: Limit | None = None
-    gilbert_varshamov: Limit | None = None
+    explicit: Limit | None = None
+    exists: Limit | None = None
     ratio: Limit | None = None
     law: Limit | None = None
     upper: Limit | None = None
@@ -112,9 +112,17 @@ class Row:
         """Name, with the matrix where it is not the token embedding."""
         return self.name if self.matrix == "embedding" else f"{self.name} ({self.matrix})"
 
+    @property
+    def at_least(self) -> Limit | None:
+        """The larger of what is proven from below, with its name."""
+        if self.explicit is None or self.exists is None:
+            return None
+        return max(self.explicit, self.exists, key=lambda limit: limit.log10_k or 0.0)
+
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: every attribute, and the label."""
-        return {"label": self.label, **asdict(self)}
+        """JSON-ready: every attribute, the label, and `at_least`."""
+        least = self.at_least
+        return {"label": self.label, **asdict(self), "at_least": None if least is None else asdict(least)}
 
 
 def to_rows(records: Iterable[Record]) -> tuple[list[Row], list[str]]:
@@ -261,8 +269,8 @@ def _bracket(d: int, epsilon: float) -> dict[str, Limit]:
         return {}
     law = published().key
     return {
-        "construction": Limit(found.construction.log10_k, found.construction.name),
-        "gilbert_varshamov": Limit(found.gilbert_varshamov, "Gilbert-Varshamov"),
+        "explicit": Limit(found.explicit.log10_k, found.explicit.name),
+        "exists": Limit(found.exists, RANDOM_CODING),
         "ratio": Limit(found.laws["ratio"], "ratio"),
         "law": Limit(found.laws[law], law),
         "upper": Limit(found.upper.log10_k, found.upper.name),

@@ -243,7 +243,7 @@ def stats(rows: Sequence[Row]) -> list[tuple[str, str]]:
     found = [
         (_counted(rows), str(len(rows))),
         ("class low · between · high", split),
-        (f"times random: the median of ε ÷ {rows[0].z:g}/√d", f"{statistics.median(ratios):.2f}"),
+        (f"times random: the median of ε over {rows[0].z:g}/√d", f"{statistics.median(ratios):.2f}"),
     ]
     sure = [row for row in rows if row.klass == "low" and row.law]
     if sure:
@@ -261,7 +261,7 @@ def _counted(rows: Sequence[Row]) -> str:
 
 def _proven(row: Row) -> float:
     """log10 k of the better proven lower end."""
-    return max(_log10(row.construction) or 0.0, _log10(row.gilbert_varshamov) or 0.0)
+    return _log10(row.at_least) or 0.0
 
 
 def _log10(limit: Limit | None) -> float | None:
@@ -287,7 +287,7 @@ CSV_COLUMNS: Mapping[str, str] = {
     "dropped_count": "dropped_count",
     "repcap_version": "version",
 }
-LIMITS = ("construction", "gilbert_varshamov", "ratio", "law", "upper")
+LIMITS = ("at_least", "explicit", "exists", "ratio", "law", "upper")
 
 
 def table_csv(rows: Sequence[Row]) -> str:

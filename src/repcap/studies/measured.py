@@ -30,6 +30,7 @@ from repcap.options import (
     verb,
 )  # fmt: skip
 from repcap.studies.digest import HashedMatrix
+from repcap.studies.reading import reading_of
 
 BOTH = ("embedding", "unembedding")
 TIED = "embedding and unembedding are tied: one matrix, measured once"
@@ -41,8 +42,9 @@ OPENING = ("allow_truncated", "allow_full_download", "rows")
 class Measured(Measurement):
     """A measurement, the capacity at its epsilon, and a fingerprint of the rows.
 
-    capacity: {construction, law, upper}: each log10 of the number of vectors, a printable number, and the name of what
-    gave it; `law` has `indeterminate` true where epsilon >= 0.1. None where epsilon is not between 0 and 1.
+    capacity: {explicit, exists, law, upper}: each log10_k, k (None beyond float64) and the name of what gave it.
+    `explicit` and `exists` are proven from below (`repcap.bracket.interval.at_least` is the larger), `upper` from
+    above; `law` has `indeterminate` (epsilon >= 0.1) and `below_proven`. None where epsilon is not between 0 and 1.
     capacity_warnings: what the reader of the law's number should know.
     tensor_sha256: of all rows as they were read, in row order; None where not all were read.
     """
@@ -52,6 +54,10 @@ class Measured(Measurement):
     capacity: dict[str, Any] | None = None
     capacity_warnings: tuple[str, ...] = ()
     tensor_sha256: str | None = None
+
+    @property
+    def reading(self) -> str:
+        return reading_of(self, self.capacity is not None)
 
     def values(self) -> dict[str, Any]:
         return {

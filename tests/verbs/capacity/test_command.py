@@ -30,9 +30,9 @@ def test_one_point(repcap):
     assert done.code == 0
     lines = done.out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[0] == "d = 4096, epsilon = 0.0645 = 2.06 x 2/sqrt(d)"
+    assert lines[0] == "d = 4096, epsilon = 0.0645 = 2.06 times random"
     rows = {line[:18].strip(): line[18:].split() for line in lines[2:]}
-    assert rows["proven upper bound"][:2] == ["10^23.32", "23.32"]
+    assert rows["at most"][:2] == ["10^23.32", "23.32"]
     assert rows["explicit set"][:2] == ["3.52e13", "13.55"]
     assert rows["law full"][:2] == ["3.99e7", "7.60"]
     assert rows["law ratio"][:2] == ["2.17e9", "9.34"]
@@ -66,7 +66,7 @@ def test_every_number_of_the_table_is_in_the_json(repcap):
     for line, row in zip(lines[1:7], many, strict=True):
         laws, ends = row["laws"], row["bracket"]
         numbers = [laws[n]["log10_k"] for n in ("jl_proven", "jl_random", "ratio", "full")]
-        numbers += [ends[n]["log10_k"] for n in ("gilbert_varshamov", "construction", "upper")]
+        numbers += [ends[n]["log10_k"] for n in ("exists", "explicit", "upper")]
         assert line.split() == [str(row["d"]), f"{row['epsilon']:g}", *(f"{x:.2f}" for x in numbers)]
     assert "that many lines exist" in out
 
@@ -78,7 +78,7 @@ def test_csv_has_the_same_values_as_json(repcap):
     assert len(rows) == len(many) == 2
     for row, result in zip(rows, many, strict=True):
         assert float(row["laws.full.log10_k"]) == result["laws"]["full"]["log10_k"]
-        assert row["bracket.construction.name"] == result["bracket"]["construction"]["name"]
+        assert row["bracket.explicit.name"] == result["bracket"]["explicit"]["name"]
         assert float(row["budget.needed"]) == 2000
 
 

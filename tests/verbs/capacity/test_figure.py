@@ -13,7 +13,7 @@ from repcap.verbs.capacity.figure import curves, default_range, draw
 
 def test_explicit_sets_are_steps_below_the_bound():
     found = curves(64, np.array([0.1249, 0.125, 0.2, 0.2499, 0.25]))
-    k = 10 ** found["construction"]
+    k = 10 ** found["explicit"]
     assert k[1] == pytest.approx(2112)
     assert k[0] < k[1] == k[2] == k[3] < k[4]
     assert 10 ** found["upper"][1] == pytest.approx(2112)

@@ -55,7 +55,7 @@ def test_against_brute_force(files):
     assert part.budget == 56 + 80
     room = found.measured.capacity
     assert found.filled == pytest.approx(
-        {key: 56 / 10 ** room[key]["log10"] for key in ("construction", "law", "upper")}
+        {key: 56 / 10 ** room[key]["log10_k"] for key in ("explicit", "exists", "law", "upper")}
     )
     assert found.measured.count == 57  # epsilon is of all rows with a direction
     assert found.measured.info.role == "decoder"

@@ -73,8 +73,11 @@ def test_several_sources_make_one_table(repcap, vectors, tmp_path):
     save_file({"model.embed_tokens.weight": torch.randn((500, 600))}, tmp_path / "other.safetensors")
     shown = repcap("measure", vectors, tmp_path / "other.safetensors")
     assert shown.code == 0
-    header, first, second = shown.out.splitlines()
+    _, header, first, second = shown.out.splitlines()
     assert header.split()[:4] == ["source", "matrix", "n", "d"]
+    capacity = repcap("measure", tmp_path / "other.safetensors", "--json").json["capacity"]
+    least = max(capacity["explicit"]["log10_k"], capacity["exists"]["log10_k"])
+    assert second.endswith(f" {least:.1f} to {capacity['upper']['log10_k']:.1f}")
     assert "vectors.npy" in first
     assert "high" in first
     assert "embedding" in second
@@ -86,7 +89,7 @@ def test_several_sources_make_one_table(repcap, vectors, tmp_path):
 def test_a_source_that_fails_does_not_lose_the_others(repcap, vectors, tmp_path):
     shown = repcap("measure", vectors, tmp_path / "a.npy", vectors, tmp_path / "b.npy")
     assert shown.code == 2
-    assert len(shown.out.splitlines()) == 3
+    assert len(shown.out.splitlines()) == 4
     assert [line.startswith("repcap: error: ") for line in shown.err.splitlines()] == [True, True]
     assert "a.npy" in shown.err.splitlines()[0]
     assert "b.npy" in shown.err.splitlines()[1]

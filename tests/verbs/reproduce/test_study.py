@@ -132,11 +132,11 @@ def test_exponents_from_the_rule_on_the_grid(done):
 def test_the_formula_is_no_upper_bound(done):
     kerdock = done.claim("upper.kerdock").values
     assert f"{kerdock['ratio']:.0f}" == "139"
-    assert (kerdock["construction"]["k"], kerdock["construction"]["coherence"]) == (2112, 0.125)
+    assert (kerdock["explicit"]["k"], kerdock["explicit"]["coherence"]) == (2112, 0.125)
     assert kerdock["upper"]["log10_k"] == pytest.approx(math.log10(2112), abs=1e-9)
     goethals = done.claim("upper.delsarte_goethals").values
     assert goethals["log2_k"] == pytest.approx(45, abs=1e-9)
-    assert goethals["construction"]["coherence"] <= 0.0645
+    assert goethals["explicit"]["coherence"] <= 0.0645
     assert "2^45" in done.claim("upper.delsarte_goethals").note
     crossings = done.claim("upper.coding").values["crossings"]
     assert [crossings[d] for d in ("1024", "2048", "4096", "8192")] == pytest.approx(
@@ -188,7 +188,7 @@ def test_every_published_capacity_lies_below_a_proven_set(done):
     """What the bracket figure's caption says."""
     for row in done.rows:
         if row.published != "indeterminate":
-            assert math.log10(float(row.published)) < row.construction_log10_k < row.upper_log10_k
+            assert math.log10(float(row.published)) < row.explicit_log10_k < row.upper_log10_k
     assert done.claim("table.capacity").values["below_proven"] == 31
 
 

@@ -7,8 +7,8 @@ import dataclasses
 from repcap.geometry.epsilon.epsilon import Spread
 from repcap.numerics import Z_DEFAULT
 
-_LIKE_RANDOM = 1.1
-"""Ratio to the epsilon of random directions below which nothing is left to explain."""
+LIKE_RANDOM = 1.1
+"""Times the epsilon of random directions below which nothing is left to explain."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +29,7 @@ def common_part(whole: Spread, centred: Spread | None, without_top: Spread | Non
     share of the excess over random directions that is removed.
     """
     whole = dataclasses.replace(whole, z=Z_DEFAULT)
-    if whole.ratio < _LIKE_RANDOM:
+    if whole.ratio < LIKE_RANDOM:
         return Common(
             f"No common direction makes epsilon high, the width does: epsilon is {whole.epsilon:.4f}, and random "
             f"directions in {whole.dim} dimensions have {whole.null:.4f}."

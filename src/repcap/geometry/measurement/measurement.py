@@ -117,7 +117,7 @@ class Measurement(Result):
         error = "" if self.epsilon_se is None else f" ± {self.epsilon_se:.2g}"
         return (
             f"mean {self.mean:.6f}, std {self.std:.6f}, epsilon {self.epsilon:.6f}{error}, "
-            f"{self.epsilon_ratio:.3g} x random, class {self.class_name}"
+            f"{self.epsilon_ratio:.3g} times random, class {self.class_name}"
         )
 
     @property

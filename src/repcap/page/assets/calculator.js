@@ -7,8 +7,8 @@
 
   const LINES = [
     ["upper", "Proven upper bound", "at most"],
-    ["construction", "Explicit construction", "at least"],
-    ["gilbert_varshamov", "Random coding (Gilbert–Varshamov)", "at least"],
+    ["explicit", "Explicit set", "at least"],
+    ["exists", "Random coding", "at least"],
     ...laws.curves.map(({ key, label, standing }) => [key, label.replace("law", "Law"), standing]).reverse(),
   ];
 
@@ -51,8 +51,8 @@
 
   /** What must be said beside the numbers, as repcap/bracket/interval.py says it. */
   function warnings(d, epsilon, found) {
-    const random = found.gilbert_varshamov.log10_k > found.construction.log10_k;
-    const proven = random ? { log10_k: found.gilbert_varshamov.log10_k, name: "Gilbert–Varshamov" } : found.construction;
+    const random = found.exists.log10_k > found.explicit.log10_k;
+    const proven = random ? { log10_k: found.exists.log10_k, name: "random coding" } : found.explicit;
     const low = FITTED.filter((name) => found[name].log10_k < proven.log10_k - 1e-9);
     const high = FITTED.filter((name) => found[name].log10_k > found.upper.log10_k + 1e-9);
     const list = [];
@@ -86,7 +86,7 @@
   }
 
   function lineOf([name, title, standing], values, found, used) {
-    const detail = name === "upper" || name === "construction" ? found[name].name : null;
+    const detail = name === "upper" || name === "explicit" ? found[name].name : null;
     const rest = left(values[name], used);
     return h("tr", { "data-line": name, "data-log10": values[name] },
       h("th", { scope: "row" }, title, h("small", {}, h("span", { class: `standing ${standing.replaceAll(" ", "-")}` }, standing), detail ? ` · ${detail}` : null)),

@@ -118,7 +118,7 @@
     xAxis(root, x, widths(ds, dDomain, x), { y: box.bottom, top: box.top, title: "d_model (logarithmic)", middle: (box.left + box.right) / 2 });
     yAxis(root, y, logTicks(...yDomain), {
       x: box.left, right: box.right,
-      title: metric === "ratio" ? `ε ÷ ${z}/√d: times the value of random directions` : `ε = mean + ${z} std of the cosines`,
+      title: metric === "ratio" ? `times random: ε over ${z}/√d` : `ε = mean + ${z} std of the cosines`,
     });
     const line = Array.from({ length: 41 }, (_, place) => dDomain[0] * (dDomain[1] / dDomain[0]) ** (place / 40));
     const nullAt = (d) => (metric === "ratio" ? 1 : z / Math.sqrt(d));
@@ -205,7 +205,7 @@
   const phone = ([left, right]) => right - left < 480;
 
   function exponentScale(rows, range, wide) {
-    const all = rows.flatMap((row) => [row.construction, row.gilbert_varshamov, row.law, row.upper])
+    const all = rows.flatMap((row) => [row.explicit, row.exists, row.law, row.upper])
       .map((limit) => limit && limit.log10_k).filter((value) => Number.isFinite(value) && value > 0);
     const most = Math.max(...all, 1);
     if (wide) {
@@ -215,19 +215,16 @@
     return { scale: linear([0, most * 1.04], range), values: ticks(0, most * 1.04, phone(range) ? 5 : 9) };
   }
 
-  /** The better of the two proven lower ends. */
-  const proven = (row) => (row.gilbert_varshamov.log10_k > row.construction.log10_k ? row.gilbert_varshamov : row.construction);
-
   const PIECES = [
-    ["gilbert_varshamov", "random coding, proven to exist"],
-    ["construction", "explicit construction, proven"],
+    ["exists", "random coding, proven to exist"],
+    ["explicit", "explicit set, proven"],
     ["law", "law fitted to packings"],
     ["upper", "upper bound, proven"],
   ];
 
   function bracketPiece(name, x, y) {
     switch (name) {
-      case "construction": return s("rect", { class: "piece construction", x: x - 1.5, y: y - 8, width: 3, height: 16 });
+      case "explicit": return s("rect", { class: "piece explicit", x: x - 1.5, y: y - 8, width: 3, height: 16 });
       case "upper": return s("path", { class: "piece upper", d: `M${x - 5},${y - 8}h5v16h-5` });
       case "law": return s("path", { class: "piece law", d: marker("D", 5), transform: `translate(${x},${y})` });
       default: return s("circle", { class: "piece gv", cx: x, cy: y, r: 3.2 });
@@ -260,7 +257,7 @@
         narrow
           ? s("text", { class: "row-name", x: box.left, y: y - 13 }, row.label)
           : s("text", { class: "row-name", x: gutter, y: y + 4, "text-anchor": "end" }, row.label));
-      const least = proven(row);
+      const least = row.at_least;
       const ends = [place(least), place(row.upper)];
       mark.append(s("rect", { class: "bar", x: ends[0], y: y - 4, width: Math.max(1, ends[1] - ends[0]), height: 8 }));
       if (row.law.log10_k < least.log10_k) {
@@ -285,5 +282,5 @@
     host.replaceChildren(root);
   }
 
-  Object.assign(repcap, { proven, canvas, xAxis, yAxis, path, scatter, brackets, bracketKey });
+  Object.assign(repcap, { canvas, xAxis, yAxis, path, scatter, brackets, bracketKey });
 })();

@@ -69,8 +69,8 @@
 
   const CURVES = [
     ["upper", "proven upper bound"],
-    ["construction", "explicit construction"],
-    ["gilbert_varshamov", "random coding (Gilbert–Varshamov)"],
+    ["explicit", "explicit set"],
+    ["exists", "random coding"],
     ...repcap.laws.curves.map(({ key, label }) => [key, label]).reverse(),
   ];
 

@@ -140,9 +140,9 @@
   function capacity(d, eps) {
     return {
       ...Object.fromEntries(curves.map(({ key, law, params }) => [key, entry(FORMULAS[law](d, eps, params))])),
-      gilbert_varshamov: entry(Math.max(-logCap(d, eps), Math.log(d))),
+      exists: entry(Math.max(-logCap(d, eps), Math.log(d))),
       upper: upper(d, eps),
-      construction: repcap.laws.construction(d, eps),
+      explicit: repcap.laws.construction(d, eps),
     };
   }
 

@@ -30,7 +30,7 @@
   function limitText(row, name) {
     const limit = row[name];
     if (!limit) return null;
-    const own = ["law", "gilbert_varshamov", "ratio"].includes(name) ? "" : ` (${limit.name})`;
+    const own = ["law", "exists", "ratio"].includes(name) ? "" : ` (${limit.name})`;
     const word = unsure(row) && name === "law" ? ", indeterminate" : "";
     return `${format.power(limit.log10_k)}${own}${word}`;
   }
@@ -40,7 +40,7 @@
     return [
       [`ε = mean + ${data.z} std`, `${format.fixed(row.epsilon, 5)}${plusMinus}`],
       [`random: ${data.z}/√d`, format.fixed(row.epsilon_null, 5)],
-      ["ε ÷ random", format.fixed(row.epsilon_ratio, 3)],
+      ["times random", format.fixed(row.epsilon_ratio, 3)],
       ["class", row.klass],
       ["d_model", format.grouped(row.d)],
       ["matrix", row.matrix],
@@ -49,14 +49,15 @@
       ["mean, std", row.mean === null || row.std === null ? null : `${format.significant(row.mean, 4)}, ${format.significant(row.std, 4)}`],
       ["estimated", row.estimate],
       ["largest |cosine|", format.significant(row.coherence, 4) || null],
-      ...row.variants.map((variant) => [`ε, ${variant.rows}`, `${format.fixed(variant.epsilon, 5)} (${format.fixed(variant.epsilon_ratio, 2)} × random)`]),
+      ...row.variants.map((variant) => [`ε, ${variant.rows}`, `${format.fixed(variant.epsilon, 5)} (${format.fixed(variant.epsilon_ratio, 2)} times random)`]),
       ["effective dimension", row.effective_dim === null ? null : format.significant(row.effective_dim, 5)],
       ["tied", row.tied === null ? null : row.tied ? "yes" : "no"],
       ["dtype", row.dtype],
-      ["construction", limitText(row, "construction")],
-      ["random coding", limitText(row, "gilbert_varshamov")],
+      ["at least", limitText(row, "at_least")],
+      ["explicit set", limitText(row, "explicit")],
+      ["random coding", limitText(row, "exists")],
       ["law full", !unsure(row) || state.indeterminate ? limitText(row, "law") : row.law ? "indeterminate (ε ≥ 0.1)" : null],
-      ["upper bound", limitText(row, "upper")],
+      ["at most", limitText(row, "upper")],
       ["published capacity", row.published_capacity === null ? null : format.power(Math.log10(row.published_capacity))],
       ["source", row.source || null],
       ["revision", row.revision],
@@ -142,7 +143,7 @@
   }
 
   const ORDERS = {
-    law: (row) => -row.law.log10_k, upper: (row) => -row.upper.log10_k, construction: (row) => -row.construction.log10_k,
+    law: (row) => -row.law.log10_k, upper: (row) => -row.upper.log10_k, at_least: (row) => -row.at_least.log10_k,
     d: (row) => row.d, label: null,
   };
 
@@ -152,7 +153,7 @@
   function drawBrackets() {
     const shown = matching();
     leftOut(byId("no-bracket"), shown.filter((row) => row.epsilon <= 0 || row.epsilon >= 1), "There is a bracket only for an ε between 0 and 1.");
-    const fit = shown.filter((row) => row.law && row.construction && row.upper && (state.indeterminate || !unsure(row)));
+    const fit = shown.filter((row) => row.law && row.explicit && row.upper && (state.indeterminate || !unsure(row)));
     const by = ORDERS[state.order];
     const ordered = by ? [...fit].sort((a, b) => by(a) - by(b)) : sorted(fit, { key: "label", direction: 1 });
     byId("no-brackets").hidden = ordered.length > 0;
@@ -160,7 +161,7 @@
       byId("more-brackets").hidden = true;
       return byId("brackets").replaceChildren();
     }
-    const below = ordered.filter((row) => row.law.log10_k < repcap.proven(row).log10_k).length;
+    const below = ordered.filter((row) => row.law.log10_k < row.at_least.log10_k).length;
     byId("bracket-count").textContent =
       `For ${below} of the ${ordered.length} models shown it gives fewer directions than are proven to exist.`;
     const hidden = state.allBrackets ? 0 : Math.max(0, ordered.length - MOST_BRACKETS);

@@ -37,15 +37,15 @@ def default_range(d: int) -> tuple[float, float]:
 
 
 def curves(d: int, eps: Array) -> dict[str, Array]:
-    """log10 k at every eps (ascending), each shape (len(eps),): every curve of the laws, construction,
-    gilbert_varshamov, lower (the better of the last two) and upper."""
+    """log10 k at every eps (ascending), each shape (len(eps),): every curve of the laws, explicit,
+    exists, lower (the better of the last two) and upper."""
     found = {
         **{key: np.asarray(value) / LN10 for key, value in law_log_k(d, eps).items()},
-        "construction": np.array([best_construction(d, float(e)).log10_k for e in eps]),
-        "gilbert_varshamov": np.asarray(gilbert_varshamov(d, eps)),
+        "explicit": np.array([best_construction(d, float(e)).log10_k for e in eps]),
+        "exists": np.asarray(gilbert_varshamov(d, eps)),
         "upper": np.array([upper_bound(d, float(e)).log10_k for e in eps]),
     }
-    found["lower"] = np.maximum(found["construction"], found["gilbert_varshamov"])
+    found["lower"] = np.maximum(found["explicit"], found["exists"])
     return found
 
 
@@ -105,8 +105,8 @@ def _panel(panel: Any, d: int, eps: tuple[float, float]) -> None:
     band = panel.fill_between(grid, found["lower"], found["upper"], color=style.GREY, alpha=0.18, linewidth=0)
     band.set_label("between proven limits")
     panel.plot(grid, found["upper"], color=style.GREY, linewidth=1.0, label="proven upper bound")
-    panel.step(grid, found["construction"], where="post", color=style.GREEN, label="explicit sets")
-    panel.plot(grid, found["gilbert_varshamov"], color=style.GREEN, linestyle=":", label="random coding exists")
+    panel.step(grid, found["explicit"], where="post", color=style.GREEN, label="explicit sets")
+    panel.plot(grid, found["exists"], color=style.GREEN, linestyle=":", label="random coding exists")
     for (_, curve), (colour, dash) in zip(reversed(list(laws())), cycle(_LINES), strict=False):
         panel.plot(grid, found[curve.key], color=colour, linestyle=dash, label=curve.label)
     null = 2.0 / math.sqrt(d)

@@ -27,23 +27,23 @@ def parts(result: Capacity) -> Iterator[RenderableType]:
 
 
 _ORDER = {
-    "k": ("upper", "construction", "gilbert_varshamov"),
-    "epsilon": ("lower", "construction", "gilbert_varshamov", "random"),
-    "d": ("lower", "construction", "gilbert_varshamov"),
+    "k": ("upper", "explicit", "exists"),
+    "epsilon": ("lower", "explicit", "exists", "random"),
+    "d": ("lower", "explicit", "exists"),
 }
 _LABELS = {
-    "upper": "proven upper bound",
+    "upper": "at most",
     "lower": "proven lower bound",
-    "construction": "explicit set",
-    "gilbert_varshamov": "random coding",
+    "explicit": "explicit set",
+    "exists": "random coding",
     "random": "random lines",
 }
-_NOTES = {"gilbert_varshamov": "exists: Gilbert-Varshamov", "random": "median of one draw"}
+_NOTES = {"exists": "proven to exist, not written down", "random": "median of one draw"}
 
 
 def _table(result: Capacity) -> Table:
     solved, null = result.solved_for, result.epsilon_null
-    columns = {"k": (">k", ">log10 k"), "epsilon": (">epsilon", ">x null"), "d": (">d",)}[solved]
+    columns = {"k": (">k", ">log10 k"), "epsilon": (">epsilon", ">times random"), "d": (">d",)}[solved]
     left = result.budget.left if result.budget is not None else {}
     table = new_table(None, "", *columns, *((">for features",) if left else ()), "from")
     laws = {curve.key: curve for _, curve in curves()}
@@ -51,7 +51,7 @@ def _table(result: Capacity) -> Table:
         law = laws.get(name)
         entry = result.laws.get(name) or result.bracket[name]
         source = law.note if law else _NOTES.get(name) or str(entry.get("name") or "")
-        if name == "construction" and solved == "k":
+        if name == "explicit" and solved == "k":
             source += f", coherence {entry['coherence']:.4g}"
         if law and law.published and solved == "k" and result.epsilon is not None and result.epsilon >= CLASS_LOW:
             source = "indeterminate, says the paper"
@@ -71,8 +71,8 @@ def _cells(value: float | None, solved: str, null: float | None) -> list[str]:
 
 
 _SHORT = {
-    "gilbert_varshamov": ">coding",
-    "construction": ">explicit",
+    "exists": ">coding",
+    "explicit": ">explicit",
     "lower": ">lower",
     "upper": ">upper",
 }
@@ -88,7 +88,7 @@ def parts_of_many(results: Sequence[Capacity]) -> Iterator[RenderableType]:
     solved = results[0].solved_for
     laws = {curve.key: curve for _, curve in curves()}
     short = {**_SHORT, **{key: f">{curve.short}" for key, curve in laws.items()}}
-    ends = [*laws, "gilbert_varshamov", "construction", "upper" if solved == "k" else "lower"]
+    ends = [*laws, "exists", "explicit", "upper" if solved == "k" else "lower"]
     budget = any(result.budget is not None for result in results)
     first = {"k": ("d", "epsilon"), "epsilon": ("d", "k"), "d": ("k", "epsilon")}[solved]
     extra = (">V",) if budget else ()

@@ -36,7 +36,7 @@ def _sides(result: Comparison) -> RenderableType:
         "std": [f"{side.std:.6f}" for side in sides],
         "epsilon": [f"{side.epsilon:.6f}" for side in sides],
         "standard error": ["" if side.epsilon_se is None else f"{side.epsilon_se:.2g}" for side in sides],
-        "ratio to random": [f"{side.epsilon_ratio:.3f}" if side.spread.null else "-" for side in sides],
+        "times random": [f"{side.epsilon_ratio:.3f}" if side.spread.null else "-" for side in sides],
         "class": [side.class_name for side in sides],
         "effective dimension": [f"{side.effective_dim:.1f}" for side in sides],
     }

@@ -240,7 +240,7 @@ def _row(
     features: float, epsilon: float, vocab: float | None, tied: bool, multiple: int, params: float | None
 ) -> DesignRow:
     found: Capacity = capacity(eps=epsilon, k=features, vocab=vocab, tied=tied)
-    proven = [found.bracket[name]["d"] for name in ("construction", "gilbert_varshamov")]
+    proven = [found.bracket[name]["d"] for name in ("explicit", "exists")]
     answers = {
         **{law: found.laws[law]["d"] for law in _laws()},
         "enough": min((d for d in proven if d is not None), default=None),

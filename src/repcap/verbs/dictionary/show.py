@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
+from repcap.bracket.interval import at_least
+from repcap.console.bracket_view import bracket_rows
 from repcap.console.common import new_table
 from repcap.console.measured_view import detail
 from repcap.console.prose import prose
-from repcap.laws import fitted
+from repcap.laws import fitted, published
 from repcap.text import shorten, visible
 from repcap.verbs.dictionary.study import Against, Dictionary
 
@@ -36,10 +38,13 @@ def _rows(result: Dictionary) -> RenderableType:
     table.add_row("  of random lines", f"{result.coherence_random:.6f}", "median")
     for name in (curve.key for curve in fitted()):
         table.add_row(f"epsilon of law {name}", f"{result.law_epsilon[name]:.6f}", f"at which {result.alive} fit")
-    for key, share in (result.filled or {}).items():
-        what = {"construction": "best explicit set", "law": "published law", "upper": "proven upper bound"}[key]
-        label = "k over capacity" if key == "construction" else ""
-        table.add_row(label, f"{share:.3g}", f"{what}, at epsilon {result.measured.epsilon:.4f}")
+    capacity, filled = result.measured.capacity, result.filled
+    if capacity is not None and filled is not None:
+        least = "exists" if at_least(capacity) is capacity["exists"] else "explicit"
+        names = {least: f"proven to exist ({capacity[least]['name']})", "law": published().label, "upper": "at most"}
+        for place, (key, what) in enumerate(names.items()):
+            label = "" if place else "k over capacity"
+            table.add_row(label, f"{filled[key]:.3g}", Text(f"{what}, at epsilon {result.measured.epsilon:.4f}"))
     return table
 
 
@@ -53,10 +58,8 @@ def _against(found: Against) -> RenderableType:
     table.add_row("largest |cosine|", "", f"{shown} (random: {found.random:.3f})")
     table.add_row("directions in all", str(found.budget), "alive rows, embedding and unembedding")
     if found.capacity is not None:
-        for key, label in (("construction", "at least"), ("law", "published law"), ("upper", "at most")):
-            part = found.capacity[key]
-            name = part["name"] + (" (indeterminate: epsilon >= 0.1)" if part.get("indeterminate") else "")
-            table.add_row(f"room: {label}", part["k"], Text(name))
+        for label, k, source in bracket_rows(found.capacity):
+            table.add_row(f"room: {label}", k, Text(source))
     return table
 
 

@@ -128,13 +128,13 @@ class Dictionary(Result):
 
     @property
     def filled(self) -> dict[str, float] | None:
-        """k over capacity: alive rows over the vectors that {construction, law, upper} have room for at the
-        dictionary's own epsilon. None where epsilon is not between 0 and 1.
+        """k over capacity: alive rows over the vectors that {explicit, exists, law, upper} have room for at
+        the dictionary's own epsilon. None where epsilon is not between 0 and 1.
         """
         capacity = self.measured.capacity
         if capacity is None:
             return None
-        return {key: 10.0 ** (math.log10(self.alive) - part["log10"]) for key, part in capacity.items()}
+        return {key: 10.0 ** (math.log10(self.alive) - part["log10_k"]) for key, part in capacity.items()}
 
     @property
     def reading(self) -> str:

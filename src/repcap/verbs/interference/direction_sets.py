@@ -130,7 +130,11 @@ def describe(
 def bounds_at(d: int, coherence: float) -> dict[str, Any]:
     keys = [curve.key for curve in fitted()]
     if not 0.0 < coherence < 1.0:
-        return {"construction": None, **dict.fromkeys(keys), "upper": None}
+        return {"explicit": None, "exists": None, **dict.fromkeys(keys), "upper": None}
     found = bracket(d, coherence)
-    proven, _ = found.proven
-    return {"construction": proven, **{key: found.laws[key] for key in keys}, "upper": found.upper.log10_k}
+    return {
+        "explicit": found.explicit.log10_k,
+        "exists": found.exists,
+        **{key: found.laws[key] for key in keys},
+        "upper": found.upper.log10_k,
+    }

@@ -107,7 +107,7 @@ def _print_rows(found: Reproduction) -> None:
     table.padding = (0, 1, 0, 0)
     for row in found.rows:
         law = "" if row.indeterminate else format_power(row.log10_k)
-        low = max(row.construction_log10_k, row.gilbert_varshamov_log10_k)
+        low = max(row.explicit_log10_k, row.exists_log10_k)
         table.add_row(
             *(MARKS["agrees" if row.agrees else "departs"], row.model, str(row.d), f"{row.epsilon:.5f}"),
             *(f"{row.epsilon_ratio:.2f}", "-" if row.published == "indeterminate" else row.published, law),

@@ -43,9 +43,9 @@ class TableRow:
     klass: str
     epsilon_null: float
     epsilon_ratio: float
-    construction_log10_k: float
-    construction: str
-    gilbert_varshamov_log10_k: float
+    explicit_log10_k: float
+    explicit: str
+    exists_log10_k: float
     upper_log10_k: float
     upper: str
 
@@ -85,9 +85,9 @@ def _row(model: PublishedModel) -> TableRow:
         klass=epsilon_class(eps),
         epsilon_null=model.epsilon_null,
         epsilon_ratio=model.epsilon_ratio,
-        construction_log10_k=known.construction.log10_k,
-        construction=known.construction.name,
-        gilbert_varshamov_log10_k=known.gilbert_varshamov,
+        explicit_log10_k=known.explicit.log10_k,
+        explicit=known.explicit.name,
+        exists_log10_k=known.exists,
         upper_log10_k=known.upper.log10_k,
         upper=known.upper.name,
     )
@@ -107,7 +107,7 @@ def _capacities(rows: list[TableRow]) -> Claim:
     finite = [row for row in rows if row.published != "indeterminate"]
     right = sum(row.agrees for row in finite)
     exact = sum(row.agrees_without_rounding for row in finite)
-    proven = [max(row.construction_log10_k, row.gilbert_varshamov_log10_k) for row in finite]
+    proven = [max(row.explicit_log10_k, row.exists_log10_k) for row in finite]
     below = sum(row.log10_k < low for row, low in zip(finite, proven, strict=True))
     return Claim(
         "table.capacity",

@@ -116,7 +116,7 @@ def _kerdock() -> Claim:
         f"{law:.0f}",
         f"{found.k} lines exist",
         "contradicted",
-        {"ratio": law, "construction": found.to_dict(), "upper": limit.to_dict()},
+        {"ratio": law, "explicit": found.to_dict(), "upper": limit.to_dict()},
         f"{found.name}: coherence exactly 1/8. The proven upper bound is {format_power(limit.log10_k)} ({limit.name}), "
         "so this set is optimal.",
     )
@@ -133,6 +133,6 @@ def _delsarte_goethals() -> Claim:
         format_power(law),
         f"{format_power(found.log10_k)} lines exist",
         "contradicted",
-        {"full_log10_k": law, "log2_k": found.log10_k / math.log10(2.0), "construction": found.to_dict()},
+        {"full_log10_k": law, "log2_k": found.log10_k / math.log10(2.0), "explicit": found.to_dict()},
         f"{found.name}: {found.k} = 2^{math.log2(found.k or 1):.0f} lines at coherence {found.coherence:g} in R^4096.",
     )

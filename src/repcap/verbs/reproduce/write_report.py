@@ -90,7 +90,7 @@ def _headlines(found: Reproduction) -> list[tuple[str, str]]:
             f"is what ratio gains over jl, not {found.claim('ratio.factor').published}, without six cells of residue",
         ),
         (
-            f"{kerdock['construction']['k']} > {kerdock['ratio']:.0f}",
+            f"{kerdock['explicit']['k']} > {kerdock['ratio']:.0f}",
             "lines in R^64 at coherence 1/8, against the formula called an upper bound",
         ),
         (f"{table['below_proven']} of {table['finite']}", "finite capacities that lie below a set proven to exist"),
@@ -116,7 +116,7 @@ def _method(found: Reproduction) -> list[str]:
 
 
 def _row_cells(row: TableRow) -> tuple[str, ...]:
-    low = max(row.construction_log10_k, row.gilbert_varshamov_log10_k)
+    low = max(row.explicit_log10_k, row.exists_log10_k)
     return (
         row.model,
         str(row.d),
@@ -126,7 +126,7 @@ def _row_cells(row: TableRow) -> tuple[str, ...]:
         f"({format_power(row.log10_k)})" if row.indeterminate else format_power(row.log10_k),
         format_power(low),
         format_power(row.upper_log10_k),
-        row.construction if low == row.construction_log10_k else f"random coding ({row.construction})",
+        row.explicit if low == row.explicit_log10_k else f"random coding ({row.explicit})",
     )
 
 
