@@ -20,7 +20,14 @@ _FORMAT = (
 def to_html(parts: Iterable[RenderableType]) -> str:
     """`parts` as one `<pre>`; what stands in them is escaped. Memory: the text."""
     console = Console(
-        file=io.StringIO(), record=True, width=WIDTH, highlight=False, markup=False, no_color=True, legacy_windows=False
+        file=io.StringIO(),
+        record=True,
+        width=WIDTH,
+        highlight=False,
+        markup=False,
+        no_color=True,
+        legacy_windows=False,
+        force_jupyter=False,
     )
     for part in parts:
         console.print(part)
