@@ -6,13 +6,25 @@ from typing import Any
 
 from rich.table import Table
 
+from repcap.console.bracket_view import bracket_words
 from repcap.console.common import cell, new_table, note, stdout
 from repcap.verbs.survey.trend import GroupTrend, Trend
 
 
 def model_table(results: list[Any]) -> Table:
     """Measurements, one a row."""
-    table = new_table(None, "Model", "Matrix", ">Rows", ">d", ">epsilon", ">/ null", "Class", "Tied")
+    table = new_table(
+        None,
+        "Model",
+        "Matrix",
+        ">Rows",
+        ">d",
+        ">epsilon",
+        ">times\nrandom",
+        "Class",
+        ">log10 k, at\nleast to most",
+        "Tied",
+    )
     for result in results:
         record = result.record
         estimate = "~" if record.get("estimate") else ""
@@ -24,9 +36,16 @@ def model_table(results: list[Any]) -> Table:
             "" if record["epsilon"] is None else f"{estimate}{record['epsilon']:.5f}",
             "" if record["epsilon_ratio"] is None else f"{record['epsilon_ratio']:.3f}",
             record["class"],
+            _bracket(record),
             {True: "yes", False: "no"}.get(record.get("tied"), ""),
         )
     return table
+
+
+def _bracket(record: dict[str, Any]) -> str:
+    """The bracket of k; records of schema 1 name its ends otherwise."""
+    capacity = record.get("capacity")
+    return bracket_words(capacity) if capacity and "explicit" in capacity else "-"
 
 
 def show_trend(found: Trend) -> None:
@@ -41,7 +60,7 @@ def show_trend(found: Trend) -> None:
     table = new_table("Groups compared", "Quantity", "Groups", ">n", ">medians", ">p")
     for item in pairs:
         table.add_row(
-            {"ratio": "epsilon / null"}.get(item.quantity, item.quantity),
+            {"ratio": "times random"}.get(item.quantity, item.quantity),
             " / ".join(item.groups),
             " / ".join(str(size) for size in item.sizes),
             " / ".join("-" if value is None else f"{value:.4g}" for value in item.medians),
@@ -51,9 +70,7 @@ def show_trend(found: Trend) -> None:
     for group in found.groups:
         if group.hangs_on and group.ratio:
             name, rho = group.hangs_on
-            note(
-                f"{group.group}: without {name}, rho of epsilon / null is {rho:+.2f} instead of {group.ratio.rho:+.2f}"
-            )
+            note(f"{group.group}: without {name}, rho of times random is {rho:+.2f} instead of {group.ratio.rho:+.2f}")
         if group.alike:
             note(f"{group.group}: {group.alike} of {group.n} models have the d and epsilon of another one")
     if not any(any(item.sizes) for item in found.tying):
@@ -65,7 +82,7 @@ def _p(value: float | None) -> str:
 
 
 def _trend_table(title: str, groups: tuple[GroupTrend, ...]) -> Table:
-    heads = (">n", ">rho eps", ">p", ">rho /null", ">p", ">slope", "95 %", ">p -0.5")
+    heads = (">n", ">rho eps", ">p", ">rho times\nrandom", ">p", ">slope", "95 %", ">p -0.5")
     table = new_table(None, "Class", *heads)
     table.title = cell(title)
     for group in groups:
