@@ -34,10 +34,10 @@ if TYPE_CHECKING:  # what type checkers and editors see; the table below is what
     from repcap.jobs.batch import Batch as Batch
     from repcap.jobs.store import Store as Store
     from repcap.laws.fitting.fit import Fit as Fit
+    from repcap.packing.entry import pack as pack
     from repcap.packing.largest import PackMax as PackMax
     from repcap.packing.largest import pack_max as pack_max
     from repcap.packing.packed import Packing as Packing
-    from repcap.packing.solve import pack as pack
     from repcap.sources import inspect_source as inspect_source
     from repcap.sources import open_source as open_source
     from repcap.sources.roles.inspection import Inspection as Inspection

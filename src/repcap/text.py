@@ -89,3 +89,12 @@ def visible(text: str, width: int = 22) -> str:
     """
     shown = printable(text)
     return f'"{shown if len(shown) <= width else shown[: width - 1] + "…"}"'
+
+
+def abridged(text: str, width: int = 36) -> str:
+    """The beginning of `text`, which tells names of sets apart, in at most `width` characters.
+
+    >>> abridged("Delsarte-Goethals", 10)
+    'Delsart...'
+    """
+    return text if len(text) <= width else text[: width - 3] + "..."

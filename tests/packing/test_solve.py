@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import sys
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +17,7 @@ from hypothesis import settings as options
 from hypothesis import strategies as st
 
 from repcap.errors import InputError
+from repcap.options import parameters
 from repcap.packing import pack
 from repcap.packing.coherence import coherence
 from repcap.packing.search import METHODS
@@ -121,15 +124,22 @@ class Spiral:
 
 
 def test_one_more_optimiser_is_one_class_and_one_line(monkeypatch):
-    with pytest.raises(InputError, match="unknown method 'spiral': use optimise, random, adam-pnorm"):
+    with pytest.raises(InputError, match="method = spiral: use optimise, random, adam-pnorm"):
         pack(9, 3, method="spiral")
-    monkeypatch.setitem(METHODS, "spiral", Spiral)
+    monkeypatch.setitem(sys.modules, "spirals", SimpleNamespace(Spiral=Spiral))
+    monkeypatch.setitem(METHODS, "spiral", "spirals:Spiral")
+    parameters.cache_clear()
     packing = pack(9, 3, method="spiral", steps=7)
     assert (packing.method, packing.steps, packing.constructed) == ("spiral of 3 turns", 7, None)
     assert packing.coherence == pytest.approx(coherence(packing.vectors).value)
     with pytest.raises(InputError, match="use optimise, random, adam-pnorm, spiral"):
         pack(9, 3, method="magic")
-    assert pack(9, 3, method=Spiral(turns=2.5)).method == "spiral of 2.5 turns"
+    assert parameters(pack)["method"].option.help == "optimise, random, adam-pnorm, spiral."
+    monkeypatch.undo()
+    parameters.cache_clear()
+    packing = pack(9, 3, method=Spiral(turns=2.5))
+    assert packing.method == "spiral of 2.5 turns"
+    assert packing.options["method"] == "Spiral(turns=2.5, steps=400)"
 
 
 def test_start_from_a_construction_and_from_a_file(tmp_path):
@@ -245,17 +255,17 @@ def test_batches_go_on_after_a_checkpoint(tmp_path, monkeypatch):
         ({"device": "tpu9"}, "device"),
         ({"trials": 0, "method": "random"}, "trials"),
         ({"seed": -1}, "seed"),
-        ({"seed": 1.5}, "seed 1.5: give a whole number"),
+        ({"seed": 1.5}, "seed = 1.5: give a whole number"),
         ({"seed": 2**63}, "seed"),
         ({"k": 30.0}, "k 30.0: give a whole number"),
         ({"d": "5"}, "d 5: give a whole number"),
-        ({"steps": 2.5}, "steps 2.5: give a whole number"),
-        ({"restarts": True}, "restarts True: give a whole number"),
-        ({"symmetry": 2.5}, "symmetry 2.5: give a whole number"),
-        ({"symmetry": None}, "symmetry None: give a whole number"),
-        ({"target": 2}, "between 0 and 1, got 2"),
-        ({"target": 1.0}, "between 0 and 1, got 1.0"),
-        ({"target": float("nan")}, "between 0 and 1, got nan"),
+        ({"steps": 2.5}, "steps = 2.5: give a whole number"),
+        ({"restarts": True}, "restarts = True: give a whole number"),
+        ({"symmetry": 2.5}, "symmetry = 2.5: give a whole number or text"),
+        ({"symmetry": None}, "symmetry = None: give"),
+        ({"target": 2}, "target = 2.0: a coherence lies between 0 and 1"),
+        ({"target": 1.0}, "target = 1.0: a coherence"),
+        ({"target": float("nan")}, "target = nan: give a finite number"),
     ],
 )
 def test_bad_arguments(arguments, match):

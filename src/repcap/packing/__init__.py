@@ -6,22 +6,41 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from repcap.packing.entry import pack
     from repcap.packing.largest import PackMax, pack_max
     from repcap.packing.packed import Packing, PackProgress
-    from repcap.packing.solve import pack
+    from repcap.packing.solve import best_packing
+    from repcap.packing.vector_files import save
     from repcap.packing.verification import Verification, verify
+    from repcap.packing.written import Written, write_set
 
 _WHERE = {
     "PackMax": "repcap.packing.largest",
     "PackProgress": "repcap.packing.packed",
     "Packing": "repcap.packing.packed",
     "Verification": "repcap.packing.verification",
-    "pack": "repcap.packing.solve",
+    "Written": "repcap.packing.written",
+    "pack": "repcap.packing.entry",
     "pack_max": "repcap.packing.largest",
+    "save": "repcap.packing.vector_files",
+    "best_packing": "repcap.packing.solve",
     "verify": "repcap.packing.verification",
+    "write_set": "repcap.packing.written",
 }
 
-__all__ = ["PackMax", "PackProgress", "Packing", "Verification", "pack", "pack_max", "verify"]
+__all__ = [
+    "PackMax",
+    "PackProgress",
+    "Packing",
+    "Verification",
+    "Written",
+    "best_packing",
+    "pack",
+    "pack_max",
+    "save",
+    "verify",
+    "write_set",
+]
 
 
 def __getattr__(name: str) -> Any:

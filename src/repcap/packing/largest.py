@@ -6,16 +6,18 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
-from repcap._version import __version__
 from repcap.constructions.best import best_construction
 from repcap.constructions.build import most_lines
 from repcap.errors import InputError
 from repcap.laws.limits.bounds import upper_bound
 from repcap.matrix import Matrix, TensorMatrix
+from repcap.numerics import format_power, whole
+from repcap.options import Device, Option, Seed, verb
 from repcap.packing.coherence import coherence
-from repcap.packing.solve import pack
+from repcap.packing.entry import pack
+from repcap.result import Result
 
 MOST = 20_000
 """Lines up to which the search tries; beyond, explicit sets answer alone."""
@@ -43,10 +45,11 @@ class Trial:
     seconds: float
 
 
-@dataclasses.dataclass(frozen=True)
-class PackMax:
+@dataclasses.dataclass(frozen=True, repr=False)
+class PackMax(Result):
     """The largest number of lines shown to fit."""
 
+    kind: ClassVar[str] = "pack-max"
     d: int
     epsilon: float
     k: int
@@ -62,31 +65,47 @@ class PackMax:
     upper_log10_k: float
     upper_name: str
     trials: tuple[Trial, ...]
-    seconds: float
     seed: int
     interrupted: bool = False
     path: str | None = None
-    options: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """What the search was asked for."""
     matrix: Matrix | None = dataclasses.field(default=None, repr=False, compare=False)
     """The vectors, as row blocks."""
 
-    def to_dict(self) -> dict[str, Any]:
-        names = [field.name for field in dataclasses.fields(self) if field.name not in ("matrix", "trials")]
+    @property
+    def title(self) -> str:
+        return f"lines in R^{self.d} with |cos| <= {self.epsilon:g}"
+
+    @property
+    def numbers(self) -> str:
+        shown = str(self.k) if self.k < 10**12 else f"{self.k:.6g}"
+        return f"{shown} shown, proven limit {format_power(self.upper_log10_k)}"
+
+    @property
+    def reading(self) -> str:
+        how = "measured" if self.evidence == MEASURED else "proven"
+        return (
+            f"{format_power(math.log10(self.k))} lines within {self.epsilon:g} are {how} ({self.method}); more than "
+            f"{format_power(self.upper_log10_k)} are impossible ({self.upper_name})."
+        )
+
+    def values(self) -> dict[str, Any]:
+        left_out = {field.name for field in dataclasses.fields(Result)} | {"matrix", "trials"}
+        names = [field.name for field in dataclasses.fields(self) if field.name not in left_out]
         record = {name: getattr(self, name) for name in names}
-        return {**record, "trials": [dataclasses.asdict(t) for t in self.trials], "repcap_version": __version__}
+        return {**record, "trials": [dataclasses.asdict(trial) for trial in self.trials]}
 
 
+@verb
 def pack_max(
     d: int,
     epsilon: float,
     *,
-    seconds: float = 60.0,
-    steps: int = 400,
-    restarts: int = 1,
-    seed: int = 0,
-    device: str = "auto",
-    search: bool = True,
+    seconds: Annotated[float, Option("Time for the whole search.", above=0.0)] = 60.0,
+    steps: Annotated[int, Option("Steps of each search.", least=1)] = 400,
+    restarts: Annotated[int, Option("Starts of each search.", least=1)] = 1,
+    seed: Seed = 0,
+    device: Device = "auto",
+    search: Annotated[bool, Option("Search beyond explicit sets.", flags=("--search/--no-search",))] = True,
     on_progress: Callable[[Trial], None] | None = None,
     keep_on_interrupt: bool = False,
 ) -> PackMax:
@@ -101,11 +120,9 @@ def pack_max(
     InputError
         if d < 1, epsilon is not in (0, 1), or seconds is not positive.
     """
+    d = whole("d", d)
     if d < 1 or not 0 < epsilon < 1:
         raise InputError(f"pack-max needs d >= 1 and 0 < epsilon < 1, got d = {d}, epsilon = {epsilon}")
-    if not seconds > 0:
-        raise InputError(f"seconds must be positive, got {seconds}")
-    options = {"seconds": seconds, "steps": steps, "restarts": restarts, "device": device, "search": search}
     began = time.perf_counter()
     known, upper = best_construction(d, epsilon), upper_bound(d, epsilon)
     hunt = _Hunt(d, epsilon, steps, restarts, seed, device, began + seconds, on_progress, _explicit(d, epsilon))
@@ -123,8 +140,7 @@ def pack_max(
     return PackMax(
         d=d, epsilon=epsilon, k=best.k, coherence=best.coherence, evidence=best.evidence, method=best.method,
         known_k=known.k, known_log10_k=known.log10_k, known_name=known.name, upper_log10_k=upper.log10_k,
-        upper_name=upper.name, trials=tuple(hunt.trials), seconds=time.perf_counter() - began, seed=seed,
-        interrupted=interrupted, options=options, matrix=best.matrix,
+        upper_name=upper.name, trials=tuple(hunt.trials), seed=seed, interrupted=interrupted, matrix=best.matrix,
     )  # fmt: skip
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
-from repcap._version import __version__
+from repcap.result import Result
+
+OPTIMAL = 1e-9
+"""A coherence this near to the proven lower bound is optimal."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,13 +37,14 @@ class PackProgress:
 ProgressHook = Callable[[PackProgress], None]
 
 
-@dataclasses.dataclass(frozen=True)
-class Packing:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Packing(Result):
     """k unit vectors in R^d and how near to orthogonal they are.
 
     Every number of it is in `to_dict()`; the vectors are not, they are written with `repcap.packing.vector_files.save`.
     """
 
+    kind: ClassVar[str] = "pack"
     k: int
     d: int
     seed: int
@@ -48,7 +53,6 @@ class Packing:
     lower_bound: float
     """Proven lower bound on the coherence of any k vectors in R^d."""
     lower_bound_name: str
-    seconds: float
     steps: int
     """Optimiser steps done (all restarts together); 0 where a construction alone gave the answer."""
     method: str
@@ -59,8 +63,6 @@ class Packing:
     """The best coherence that the search alone reached, or None where none ran."""
     constructed: float | None = None
     """The coherence of the best explicit construction that was built, or None where none was."""
-    options: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """The arguments that the result depends on."""
     interrupted: bool = False
     """True where the search was stopped by hand: the vectors are the best until then."""
     details: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -68,8 +70,28 @@ class Packing:
     path: str | None = None
     """File that holds the vectors, or None."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the vectors, ready for JSON."""
-        names = [field.name for field in dataclasses.fields(self) if field.name != "vectors"]
-        record = {name: getattr(self, name) for name in names}
-        return {**record, "dtype": str(self.vectors.dtype).removeprefix("torch."), "repcap_version": __version__}
+    @property
+    def title(self) -> str:
+        return f"{self.k} lines in R^{self.d}"
+
+    @property
+    def numbers(self) -> str:
+        return f"coherence {self.coherence:.6g}, proven to be at least {self.lower_bound:.6g}; {self.method}"
+
+    @property
+    def reading(self) -> str:
+        angle = math.degrees(math.acos(min(self.coherence, 1.0)))
+        said = f"No two of the {self.k} lines are closer than {angle:.5g} degrees."
+        if self.coherence <= self.lower_bound + OPTIMAL:
+            return f"{said} That is optimal: {self.lower_bound_name}."
+        limit = math.degrees(math.acos(self.lower_bound))
+        return f"{said} No {self.k} lines in R^{self.d} can all be further apart than {limit:.5g}."
+
+    def values(self) -> dict[str, Any]:
+        """Everything but the vectors."""
+        call = {field.name for field in dataclasses.fields(Result)}
+        names = [field.name for field in dataclasses.fields(self) if field.name not in call | {"vectors"}]
+        return {
+            **{name: getattr(self, name) for name in names},
+            "dtype": str(self.vectors.dtype).removeprefix("torch."),
+        }

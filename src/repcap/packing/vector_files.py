@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +23,7 @@ from repcap.errors import InputError
 from repcap.files import atomic_path
 from repcap.matrix import Matrix, MatrixInfo, ProgressFn, TensorMatrix
 from repcap.packing.packed import Packing
+from repcap.text import jsonable
 
 VECTORS = "vectors"
 """Name of the tensor in a file of ours."""
@@ -159,7 +161,7 @@ def save(packing: Packing, path: str | os.PathLike[str]) -> None:
     record = packing.to_dict()
     plain = ("k", "d", "coherence", "lower_bound", "seed", "steps", "method", "repcap_version")
     metadata = {key: str(record[key]) for key in plain}
-    metadata["repcap"] = json.dumps({**record, "path": None})
+    metadata["repcap"] = json.dumps(jsonable({**record, "path": None}))
     write_vectors(path, TensorMatrix(packing.vectors), metadata, packing.vectors.dtype)
 
 
@@ -251,3 +253,15 @@ def _read_txt(path: Path) -> Matrix:
         table = table.reshape(k, d)
     info = MatrixInfo(str(path), "text", table.shape[0], table.shape[1], "float64")
     return TensorMatrix(torch.from_numpy(table), info)
+
+
+def check_room(path: str | os.PathLike[str], count: int, dim: int, dtype: torch.dtype) -> None:
+    """Raise InputError unless a table (count, dim) of `dtype` fits where `path` lies."""
+    parent = Path(path).absolute().parent
+    if not parent.is_dir():
+        raise InputError(f"{path}: no directory {parent}; make it first")
+    size, free = count * dim * dtype.itemsize * BYTES[vectors_ending(path)], shutil.disk_usage(parent).free
+    if size > free:
+        raise InputError(
+            f"the vectors take {size / 1e9:.3g} GB, {parent} has {free / 1e9:.3g} GB free: give K D for the first K"
+        )

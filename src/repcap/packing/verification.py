@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy
 import torch
@@ -15,17 +15,20 @@ from repcap.errors import DomainError
 from repcap.laws import curves
 from repcap.laws.limits import bounds, existence, levenshtein, welch
 from repcap.matrix import Matrix, ProgressFn
+from repcap.options import verb
 from repcap.packing.coherence import Coherence, coherence
 from repcap.packing.vector_files import open_vectors
+from repcap.result import Result
 
 ORDERS = range(1, 9)
 """Welch bounds that are listed; the best of all orders is below Levenshtein's."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Verification:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Verification(Result):
     """What is true of k vectors in R^d."""
 
+    kind: ClassVar[str] = "verification"
     k: int
     d: int
     coherence: float
@@ -49,16 +52,37 @@ class Verification:
     metadata: dict[str, str]
     """What the file says of itself, as read; nothing of it is believed."""
 
-    def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+    @property
+    def title(self) -> str:
+        return f"{self.k} vectors in R^{self.d}"
+
+    @property
+    def numbers(self) -> str:
+        return f"coherence {self.coherence:.6g}, proven to be at least {self.lower_bounds['best']:.6g}"
+
+    @property
+    def reading(self) -> str:
+        angle = math.degrees(math.acos(self.coherence))
+        return (
+            f"Rows {self.pair[0]} and {self.pair[1]} are the closest, at {angle:.5g} degrees. "
+            f"The best explicit set has coherence {self.explicit:.6g}."
+        )
+
+    def values(self) -> dict[str, Any]:
+        call = {field.name for field in dataclasses.fields(Result)}
+        return {name: value for name, value in dataclasses.asdict(self).items() if name not in call}
+
+    def _folder(self) -> str:
+        return "pack"
 
 
+@verb
 def verify(
     vectors: str | os.PathLike[str] | Matrix | torch.Tensor | numpy.ndarray[Any, Any],
     *,
     on_progress: ProgressFn | None = None,
 ) -> Verification:
-    """Measure the vectors (a .safetensors or .npy file, or a table (k, d)) and set them against what is known.
+    """Measure the vectors (a .safetensors, .npy or .txt file, or a table (k, d)) and set them against what is known.
 
     Time k^2 d multiply-adds in float64; memory a few blocks of rows.
 

@@ -175,7 +175,7 @@ def test_pack_max(repcap, tmp_path):
         (("pack", 5, 3, "--format", "npy", "--out", "v.txt"), "does not end in .npy"),
         (("pack", 5, 3, "--out", "nowhere/v.safetensors"), "no directory"),
         (("pack", 5, 3, "--steps", 0, "--no-save"), "steps"),
-        (("pack", 5, 3, "--method", "x", "--no-save"), "unknown method"),
+        (("pack", 5, 3, "--method", "x", "--no-save"), "--method x: use optimise, random, adam-pnorm"),
         (("pack", 5, 3, "--init", "none.npy", "--no-save"), "no file"),
         (("pack", "--construct", "kerdock"), "takes D"),
         (("pack", "--construct", "kerdock", 17), "2^M"),

@@ -98,9 +98,12 @@ def test_what_the_figure_shows():
         (["--k", "9", "--d", "4", "--gpus-per-cell", "1.5"], "fraction below 1 or a whole number"),
         (["--k", "9", "--d", "4", "--engine", "local:0"], "unknown engine"),
         (["--k", "9", "--d", "4", "--engine", "cluster"], "unknown engine"),
-        (["--k", "9", "--d", "4", "--retries", "-1"], "retries -1 must not be negative"),
-        (["--k", "9", "--d", "4", "--timeout", "0"], "timeout 0.0 must be positive"),
-        (["--k", "9", "--d", "4", "--symmetry", "cubic"], "option symmetry cannot be 'cubic'"),
+        (["--k", "9", "--d", "4", "--retries", "-1"], "--retries -1: give at least 0"),
+        (["--k", "9", "--d", "4", "--timeout", "0"], "--timeout 0.0: give above 0"),
+        (
+            ["--k", "9", "--d", "4", "--symmetry", "cubic"],
+            "--symmetry cubic: give auto, 1 (none), or the order",
+        ),
     ],
 )
 def test_bad_input_is_one_line(repcap, argv, words):

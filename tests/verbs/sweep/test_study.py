@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import inspect
 import itertools
 import math
 import os
@@ -18,9 +17,10 @@ from repcap.errors import InputError
 from repcap.jobs import record
 from repcap.jobs.store import Store
 from repcap.laws.limits.bounds import coherence_lower_bound
+from repcap.options import defaults
 from repcap.packing import pack
 from repcap.studies.packings import packings
-from repcap.verbs.sweep.study import DEFAULTS, SMALL_K, Cell, grid, named_grid, read_cells, sweep
+from repcap.verbs.sweep.study import SMALL_K, Cell, grid, named_grid, read_cells, sweep
 
 TESTS = Path(__file__).parents[2]
 
@@ -53,7 +53,8 @@ def test_known_optima_and_bounds(store):
     for item in results(store):
         assert set(item.record) <= set(record.KINDS["pack"])
         assert set(item.provenance) <= set(record.PROVENANCE)
-        assert item.provenance["options"]["steps"] == 400
+        assert item.record["options"]["steps"] == 400
+        assert item.provenance["options"] == {"restarts": 2}
 
 
 def test_second_run_does_nothing_and_new_options_are_new_cells(store):
@@ -67,8 +68,11 @@ def test_second_run_does_nothing_and_new_options_are_new_cells(store):
 
 
 def test_an_option_at_its_default_is_the_same_cell_written_out_or_not(store):
-    defaults = {name: part.default for name, part in inspect.signature(pack).parameters.items()}
-    assert {name: defaults[name] for name in DEFAULTS} | {"constructions": False, "restarts": 1} == DEFAULTS
+    differ = {"constructions": False, "restarts": 1}
+    shared = set(defaults(pack)) - {"seed"}
+    assert {name: defaults(sweep)[name] for name in shared} == {
+        name: {**defaults(pack), **differ}[name] for name in shared
+    }
     assert sweep([Cell(12, 4)], store, engine="inline").done == 1
     for written in ({"steps": 400}, {"symmetry": "auto", "restarts": 1}, {"constructions": False}):
         assert sweep([Cell(12, 4)], store, engine="inline", **written).skipped == 1
@@ -187,7 +191,7 @@ options: {steps: 50, restarts: 2}
         ("grid: {d: 4, k: [9]}", "d must be a list"),
         ("grid: {d: [4], k: [9], zeal: 1}", "grid knows"),
         ("{grid: small, options: {step: 3}}", "unknown option step"),
-        ("{grid: small, options: {steps: lots}}", "option steps cannot be"),
+        ("{grid: small, options: {steps: lots}}", "cells.yaml: steps = lots: give a whole number"),
         ("{grid: small, options: [1]}", "options must be"),
         ("cells: [", "no valid YAML"),
     ],

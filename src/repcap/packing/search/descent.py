@@ -141,8 +141,10 @@ class Descent:
 
     def restore(self, tensors: dict[str, torch.Tensor], numbers: dict[str, Any]) -> None:
         """Go on from a `state` of a descent of the same size and symmetry."""
-        # Ctrl-C may have come between a move and its normalisation.
-        self.rows.copy_(torch.nn.functional.normalize(tensors["rows"], dim=1))
+        self.rows.copy_(tensors["rows"])
+        norms = torch.linalg.vector_norm(self.rows, dim=1, keepdim=True)
+        if float((norms - 1.0).abs().max()) > 1e-5:  # Ctrl-C came between a move and its normalisation
+            self.rows /= norms
         self.velocity.copy_(tensors["velocity"])
         if "best" in tensors:
             self.best.offer(float(numbers["best"]), tensors["best"].to(self.rows.device))

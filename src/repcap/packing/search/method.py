@@ -1,15 +1,11 @@
-"""What an optimiser is: an object that carries its own parameters and turns a task into k lines.
-
-To add one: a frozen dataclass with a `name`, an `about` line and `run`, in a file of its own, and its line in the table
-of `repcap.packing.search`.
-"""
+"""What an optimiser (`repcap.packing.search.Method`) is handed and gives back, and when a descent ends."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -51,43 +47,6 @@ class Found:
     interrupted: bool = False
     details: dict[str, Any] = dataclasses.field(default_factory=dict)
     """What this method alone knows."""
-
-
-class Method(Protocol):
-    """An optimiser: a frozen dataclass whose fields are its parameters, checked when it is made."""
-
-    name: ClassVar[str]
-    about: ClassVar[str]
-    """One line of help."""
-    baseline: ClassVar[bool]
-    """Whether it is asked for to be seen: an explicit construction beside it would hide it."""
-
-    def run(self, task: Task) -> Found:
-        """k lines in R^d.
-
-        Raises
-        ------
-        InputError
-            where the parameters do not fit the task.
-        """
-
-
-def method_of(table: Mapping[str, type[Method]], method: str | Method, options: Mapping[str, Any]) -> Method:
-    """The optimiser of that name with those of `options` that are parameters of it; one that is made already as it is.
-
-    Raises
-    ------
-    InputError
-        for an unknown name, or a parameter that means nothing.
-    """
-    if not isinstance(method, str):
-        return method
-    if method not in table:
-        raise InputError(f"unknown method {method!r}: use {', '.join(table)}")
-    kind: Any = table[method]
-    names = {field.name for field in dataclasses.fields(kind)}
-    made: Method = kind(**{name: value for name, value in options.items() if name in names})
-    return made
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,6 +13,7 @@ import torch
 from repcap.errors import InputError
 from repcap.numerics import whole
 from repcap.packing.coherence import coherence
+from repcap.packing.packed import OPTIMAL
 from repcap.packing.search.batch import ENTRIES, BatchDescent
 from repcap.packing.search.descent import Descent, Schedule
 from repcap.packing.search.gradient import WORKING
@@ -40,9 +41,6 @@ PROMISING = 8
 BRISK, HASTE = Schedule(c_first=30.0), 4
 """A path that starts sharp and is run in a quarter of the steps. The slow one ends in the same few optima from most
 starts, where the brisk one finds the best of (14, 3) and (14, 4) (docs/packing.md)."""
-
-REACHED = 1e-9
-"""A coherence this near to the proven lower bound is optimal."""
 
 WARM = Schedule(c_first=300.0)
 """For a start that is a packing already: the soft first part of the path would forget it."""
@@ -174,7 +172,7 @@ class Search:
     def _done(self) -> bool:
         best = self.state.coherence
         target = self.budget.target
-        return best <= self.task.bound + REACHED or (target is not None and best <= target)
+        return best <= self.task.bound + OPTIMAL or (target is not None and best <= target)
 
     def _run_descents(self) -> None:
         while self.state.restart < self.starts and not self._done():

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from repcap import packing
 
 if TYPE_CHECKING:
+    from repcap.packing.entry import pack as pack
     from repcap.packing.packed import Packing as Packing
-    from repcap.packing.solve import pack as pack
     from repcap.packing.verification import verify as verify
 
 

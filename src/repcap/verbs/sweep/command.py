@@ -2,61 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
+from repcap import verbs
 from repcap.console.batches import FAILED, resumable, show_batch
-from repcap.console.common import DeviceOption, JsonOption, new_table, note, print_json, progress, stdout
+from repcap.console.common import JsonOption, note, print_json, progress, stdout
+from repcap.console.derive import Options, command_of
 from repcap.errors import InputError
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from repcap.laws.fitting.data import PackingTable
-    from repcap.laws.fitting.fit import Fit
-    from repcap.verbs.sweep.study import Cell
-
-StoreOption = Annotated[str, typer.Option("--store", help="Result store; made if missing.", metavar="FILE")]
-EngineOption = Annotated[
-    str, typer.Option("--engine", help="local, local:N, ray, ray:ADDRESS, or inline.", metavar="ENGINE")
-]
-TimeoutOption = Annotated[
-    float | None, typer.Option("--timeout", help="Seconds after which a unit of work counts as hung.")
-]
-RetriesOption = Annotated[int, typer.Option("--retries", help="New tries after a worker was lost.")]
-
-SHOWN = 40
-"""A table of more cells than this shows the beginning; --json and repcap results have them all."""
+from repcap.jobs.store import Store
+from repcap.laws import LAWS
+from repcap.laws.fitting.data import PackingTable, from_records
+from repcap.laws.fitting.fit import Fit, fit
+from repcap.verbs.sweep.show import fit_table, result_table
+from repcap.verbs.sweep.study import Cell, grid, named_grid, read_cells, sweep
 
 
+@command_of(sweep)
 def command(
+    options: Options,
+    context: typer.Context,
     cells: Annotated[str | None, typer.Argument(help="YAML file of cells or a grid.", metavar="[CELLS.yaml]")] = None,
-    grid: Annotated[str | None, typer.Option("--grid", help="small (minutes on 2 cores) or published.")] = None,
+    named: Annotated[str | None, typer.Option("--grid", help="small (minutes on 2 cores) or published.")] = None,
     k: Annotated[str, typer.Option("--k", help="Numbers of vectors, with commas.")] = "",
     d: Annotated[str, typer.Option("--d", help="Dimensions, with commas; cells have k > d.")] = "",
     seeds: Annotated[int | None, typer.Option("--seeds", help="Random starts for each (k, d).", min=1)] = None,
-    steps: Annotated[int | None, typer.Option("--steps", help="Optimiser steps for each cell.")] = None,
-    restarts: Annotated[int | None, typer.Option("--restarts", help="Restarts for each cell; the best counts.")] = None,
-    seconds: Annotated[float | None, typer.Option("--seconds", help="Time limit for each cell.")] = None,
-    symmetry: Annotated[
-        str | None, typer.Option("--symmetry", help="auto (default), 1 (none), or the order of a rotation.")
-    ] = None,
-    constructions: Annotated[
-        bool, typer.Option("--constructions", help="Let explicit constructions win where they are better.")
-    ] = False,
-    store: StoreOption = "repcap.sqlite",
-    engine: EngineOption = "local",
-    gpus_per_cell: Annotated[
-        float, typer.Option("--gpus-per-cell", help="GPUs a worker holds; below 1, workers share one.")
-    ] = 0.0,
-    timeout: TimeoutOption = None,
-    retries: RetriesOption = 2,
-    device: DeviceOption = "auto",
-    save_vectors: Annotated[
-        str | None, typer.Option("--save-vectors", help="Directory for the vectors (.safetensors).", metavar="DIR")
-    ] = None,
-    refresh: Annotated[bool, typer.Option("--refresh", help="Pack again what is stored.")] = False,
     report: Annotated[
         str | None, typer.Option("--report", help="Pack nothing: draw the packings in this store.", metavar="STORE")
     ] = None,
@@ -78,36 +50,19 @@ def command(
     """
     if report is not None:
         return _report(report, out, json)
-    from repcap.verbs.sweep.study import sweep
-
-    chosen, options = _cells(cells, grid, k, d, seeds)
-    given = {
-        "steps": steps, "restarts": restarts, "seconds": seconds, "symmetry": symmetry,
-        "constructions": constructions or None,
-    }  # fmt: skip
-    options |= {name: value for name, value in given.items() if value is not None}
-    with resumable(store), progress("Packing", "cells") as on_unit:
-        batch = sweep(
-            chosen,
-            store,
-            engine=engine,
-            gpus_per_cell=gpus_per_cell,
-            retries=retries,
-            timeout=timeout,
-            device=device,
-            save_vectors=save_vectors,
-            refresh=refresh,
-            on_unit=on_unit,
-            **options,
-        )
-    show_batch(batch, json, _table)
+    chosen, in_file = _cells(cells, named, k, d, seeds)
+    # What was typed wins over the file, and the file over what was not.
+    sources = {name: context.get_parameter_source(name) for name in options}
+    typed = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+    options |= {name: value for name, value in in_file.items() if name not in typed}
+    with resumable(options["store"]), progress("Packing", "cells") as on_unit:
+        batch = sweep(chosen, **options, on_unit=on_unit)
+    show_batch(batch, json, result_table)
     if not batch.complete:
         raise typer.Exit(FAILED)
 
 
 def _cells(path: str | None, name: str | None, k: str, d: str, seeds: int | None) -> tuple[list[Cell], dict[str, Any]]:
-    from repcap.verbs.sweep.study import grid, named_grid, read_cells
-
     if sum((path is not None, name is not None, bool(k or d))) != 1:
         raise InputError("say which cells: a YAML file, --grid small|published, or --k and --d")
     if path is not None:
@@ -128,34 +83,7 @@ def _numbers(text: str, option: str) -> list[int]:
         raise InputError(f"{option} {text}: whole numbers with commas between them, such as 16,32") from error
 
 
-def _table(results: list[Any]) -> Table:
-    table = new_table(None, ">k", ">d", ">Seed", ">Coherence", ">Bound", ">/ bound", ">Seconds", "Method")
-    ordered = sorted((item.record for item in results), key=lambda r: (r["d"], r["k"], r["seed"]))
-    for record in ordered[:SHOWN]:
-        table.add_row(
-            str(record["k"]),
-            str(record["d"]),
-            str(record["seed"]),
-            f"{record['coherence']:.6f}",
-            f"{record['lower_bound']:.6f}",
-            f"{record['coherence'] / record['lower_bound']:.3f}" if record["lower_bound"] else "",
-            f"{record['seconds']:.1f}",
-            record["method"].replace("cyclic of order ", "cyclic "),
-        )
-    if len(ordered) > SHOWN:
-        table.caption = f"... and {len(ordered) - SHOWN} more: repcap results list --kind pack"
-        table.caption_justify = "left"
-    return table
-
-
 def _report(store: str, out: str, json: bool) -> None:
-    from pathlib import Path
-
-    from repcap.jobs.store import Store
-    from repcap.laws import LAWS
-    from repcap.laws.fitting.data import from_records
-    from repcap.verbs.sweep.figure import draw_sweep
-
     with Store(store, "read") as opened:
         records = [item.record for item in opened.records("pack")]
     if not records:
@@ -168,22 +96,16 @@ def _report(store: str, out: str, json: bool) -> None:
     except OSError as error:
         raise InputError(f"cannot make {folder}: {(error.strerror or str(error)).lower()}") from error
     drawn = [item for item in fits if item.law in ("ratio", "welch-power")]
-    files = draw_sweep(records, folder / "sweep", drawn, ("png", "svg"))
+    files = verbs.part("sweep", "figure").draw_sweep(records, folder / "sweep", drawn, ("png", "svg"))
     if json:
         print_json({"store": store, "cells": len(records), "files": [str(file) for file in files], "fits": fits})
         return
-    listing = new_table(None, "Law", "Constants", ">MAPE", ">Cells")
-    for item in fits:
-        constants = ", ".join(f"{name} = {value:.4g}" for name, value in item.params.items())
-        listing.add_row(item.law, constants, f"{item.mape:.2%}", str(item.n))
-    stdout().print(listing)
+    stdout().print(fit_table(fits))
     for file in files:
         note(f"wrote {file}")
 
 
 def _fitted(table: PackingTable, law: str) -> Fit | None:
-    from repcap.laws.fitting.fit import fit
-
     try:
         return fit(table, law, on="log")
     except InputError as error:

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from repcap.console import style
+from repcap.constructions.best import best_coherence
 from repcap.errors import InputError
+from repcap.laws import LAWS, curves, named
+from repcap.laws.fitting.data import PackingTable, optimized_packing
+from repcap.laws.fitting.least_squares import predict
+from repcap.laws.limits.bounds import coherence_lower_bound
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,9 +84,6 @@ def draw_sweep(
 
 
 def _panel(axes: Axes, cells: Sequence[tuple[int, int, float]], d: int, fits: Sequence[Fit]) -> None:
-    from repcap.laws import LAWS, curves, named
-    from repcap.laws.fitting.data import optimized_packing
-
     here = sorted((k, value) for k, width, value in cells if width == d)
     ks = np.array([k for k, _ in here], dtype=float)
     published = optimized_packing()
@@ -119,16 +121,10 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def _law(law: Law, curve: Any, d: int, params: Mapping[str, float]) -> Any:
-    from repcap.laws.fitting.data import PackingTable
-    from repcap.laws.fitting.least_squares import predict
-
     return predict(law, PackingTable(curve, np.full(curve.size, float(d)), np.zeros(curve.size)), params)
 
 
 def _bounds(axes: Axes, curve: Any, d: int) -> None:
-    from repcap.constructions.best import best_coherence
-    from repcap.laws.limits.bounds import coherence_lower_bound
-
     x = curve / d
     low = [coherence_lower_bound(int(k), d).value for k in curve]
     axes.fill_between(x, 0.0, low, color=style.GREY, alpha=0.18, linewidth=0)

@@ -6,13 +6,28 @@ import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from repcap import packing
 from repcap.errors import InputError
 from repcap.jobs.batch import Batch, EngineOptions, OnUnit, run_batch
 from repcap.jobs.engine import Unit
 from repcap.jobs.record import PACK, make, provenance
 from repcap.jobs.store import DEFAULT_PATH, Result, Store, unit_key
+from repcap.laws.fitting.data import optimized_packing
+from repcap.options import (
+    Device,
+    Engine,
+    Option,
+    Refresh,
+    Retries,
+    StorePath,
+    Timeout,
+    check_options,
+    key_options,
+    verb_over,
+)
+from repcap.packing.entry import Constructions
 from repcap.plain_yaml import parse_yaml
 
 MOST = 1 << 20
@@ -24,34 +39,14 @@ SMALL_K = 2048
 SMALL_SEEDS = 2
 """`--grid small`: k = ratio x d up to SMALL_K vectors, for every d and ratio."""
 
-OPTIONS: dict[str, tuple[type, ...]] = {
-    "steps": (int,),
-    "seconds": (int, float),
-    "restarts": (int,),
-    "target": (int, float),
-    "init": (str,),
-    "precision": (str,),
-    "method": (str,),
-    "symmetry": (int, str),
-    "trials": (int,),
-    "constructions": (bool,),
-}
-"""Options of `repcap pack` that a sweep may set, and what they hold."""
-
-DEFAULTS: dict[str, Any] = {
-    "steps": 400,
-    "restarts": 1,
-    "init": "random",
-    "precision": "float32",
-    "method": "optimise",
-    "symmetry": "auto",
-    "trials": 100,
-    "constructions": False,
-}
-"""Those of `pack`, written out, so that an option at its default gives the key that it gives where it is left out.
-
-Two differ: the laws describe what the search alone reaches, from one start.
-"""
+OneStart = Annotated[int, Option("Restarts for each cell; the best counts.", least=1)]
+GpusPerCell = Annotated[
+    float, Option("GPUs a worker holds; below 1, workers share one.", least=0.0, silent=True, listed=False)
+]
+SaveVectors = Annotated[
+    str | os.PathLike[str] | None,
+    Option("Directory for the vectors (.safetensors).", metavar="DIR", silent=True, listed=False),
+]
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -90,8 +85,6 @@ def named_grid(name: str, seeds: int | None = None) -> list[Cell]:
     seeds: how many for each (k, d); by default 1, and 2 for `small`.
     """
     if name == "published":
-        from repcap.laws.fitting.data import optimized_packing
-
         table = optimized_packing()
         pairs = [(int(k), int(d)) for k, d in zip(table.k, table.d, strict=True) if k > d]
         return [Cell(k, d, seed) for k, d in pairs for seed in range(seeds or 1)]
@@ -127,7 +120,7 @@ def read_cells(path: str | os.PathLike[str]) -> tuple[list[Cell], dict[str, Any]
     options = held.get("options") or {}
     if not isinstance(options, Mapping):
         raise InputError(f"{file}: options must be a mapping")
-    return cells, check_options(options, str(file))
+    return cells, check_options(sweep, options, str(file))
 
 
 def _listed(held: Mapping[str, Any], key: str, file: Path) -> list[Any]:
@@ -175,46 +168,19 @@ def _count(seeds: Any, file: Path) -> int:
     return seeds
 
 
-def check_options(options: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The options, checked by name and kind.
-
-    Raises
-    ------
-    InputError
-        for an option that `pack` does not have in a sweep, or a value of the wrong kind.
-    """
-    return {str(name): _checked_option(str(name), value, where) for name, value in options.items()}
-
-
-def _checked_option(name: str, value: Any, where: str) -> Any:
-    kinds = OPTIONS.get(name)
-    if kinds is None:
-        raise InputError(f"{where}: unknown option {name}; known are {', '.join(OPTIONS)}")
-    if name == "symmetry" and isinstance(value, str) and value.isdecimal():
-        return int(value)  # one key for 8 and "8"
-    wrong_kind = not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds)
-    if value is not None and (wrong_kind or (name == "symmetry" and isinstance(value, str) and value != "auto")):
-        raise InputError(f"{where}: option {name} cannot be {value!r}")
-    return value
-
-
 def pack_unit(payload: Mapping[str, Any]) -> dict[str, Any]:
     """The work of one cell, in a worker process: {record, provenance}.
 
     payload: k, d, seed, options, device, save (path of the file for the vectors, or None).
     """
-    from repcap.packing import pack
-
     options = payload["options"]
-    packing = pack(payload["k"], payload["d"], seed=payload["seed"], device=payload["device"], **options)
-    values = packing.to_dict()
+    found = packing.pack(payload["k"], payload["d"], seed=payload["seed"], device=payload["device"], **options)
+    values = found.to_dict()
     if payload["save"] is not None:
-        from repcap.packing.vector_files import save
-
-        save(packing, payload["save"])
+        packing.save(found, payload["save"])
         values["path"] = payload["save"]
-    origin = provenance(options=options, seed=payload["seed"])
-    return {"record": make(PACK, values, name=f"{packing.k} x {packing.d}"), "provenance": origin}
+    origin = provenance(options=payload["asked"], seed=payload["seed"])
+    return {"record": make(PACK, values, name=f"{found.k} x {found.d}"), "provenance": origin}
 
 
 def units_of(
@@ -222,7 +188,9 @@ def units_of(
 ) -> dict[str, Unit]:
     """Key -> unit. The size is the work of a step, so that the largest cells start first."""
     units: dict[str, Unit] = {}
-    asked = {name: value for name, value in options.items() if value is not None or name == "steps"}
+    asked = key_options(sweep, options)
+    if options.get("steps", 1) is None:  # time alone ends it: not the default
+        asked["steps"] = None
     for cell in cells:
         cell.check("sweep")
         identity = dataclasses.asdict(cell)
@@ -230,7 +198,7 @@ def units_of(
         file = None
         if save_vectors is not None:
             file = str(save_vectors / f"k{cell.k}_d{cell.d}_s{cell.seed}_{key[:8]}.safetensors")
-        payload = {**identity, "options": dict(asked), "device": device, "save": file}
+        payload = {**identity, "options": dict(options), "asked": asked, "device": device, "save": file}
         units.setdefault(key, Unit(key, payload, cell.label, float(cell.k) ** 2 * cell.d))
     return units
 
@@ -239,17 +207,20 @@ def _results(unit: Unit, value: Mapping[str, Any]) -> Sequence[Result]:
     return [Result(unit.key, unit.key, PACK, dict(value["record"]), dict(value["provenance"]))]
 
 
+@verb_over(packing.pack, leave=("seed",))
 def sweep(
     cells: Iterable[Cell],
-    store: str | os.PathLike[str] = DEFAULT_PATH,
+    store: StorePath = DEFAULT_PATH,
     *,
-    engine: str = "local",
-    gpus_per_cell: float = 0.0,
-    retries: int = 2,
-    timeout: float | None = None,
-    device: str = "auto",
-    save_vectors: str | os.PathLike[str] | None = None,
-    refresh: bool = False,
+    restarts: OneStart = 1,
+    constructions: Constructions = False,
+    engine: Engine = "local",
+    gpus_per_cell: GpusPerCell = 0.0,
+    retries: Retries = 2,
+    timeout: Timeout = None,
+    device: Device = "auto",
+    save_vectors: SaveVectors = None,
+    refresh: Refresh = False,
     on_unit: OnUnit | None = None,
     **options: Any,
 ) -> Batch:
@@ -269,9 +240,8 @@ def sweep(
         directory that gets the vectors of each cell as .safetensors; they are not stored otherwise.
     refresh : bool
         pack again what is stored, and replace it.
-    options
-        of `repcap.pack`: steps, seconds, restarts, target, init, precision, method, symmetry, trials, and
-        constructions, which is False here unless said otherwise.
+    restarts, constructions, options
+        of `repcap.pack`; one start and no explicit set by default: the laws describe what the search alone reaches.
 
     Raises
     ------
@@ -280,7 +250,8 @@ def sweep(
 
     Memory: this process holds the list; each worker what `pack` needs.
     """
-    units = _units(cells, options, device, save_vectors)
+    asked = {**options, "restarts": restarts, "constructions": constructions}
+    units = _units(cells, asked, device, save_vectors)
     running = EngineOptions(engine, retries, timeout, gpus_per_cell)
     _make_folder(save_vectors)
     with Store(store) as opened:
@@ -300,8 +271,8 @@ def sweep(
 def _units(
     cells: Iterable[Cell], options: Mapping[str, Any], device: str, save_vectors: str | os.PathLike[str] | None
 ) -> list[Unit]:
-    """The units of a sweep; InputError where there is none, or an option is unknown."""
-    chosen = {**DEFAULTS, **check_options(options, "sweep")}
+    """The units of a sweep; InputError where there is none."""
+    chosen = dict(options)
     if Path(chosen.get("init") or "random").is_file():
         chosen["init"] = str(Path(chosen["init"]).absolute())  # workers may stand in another directory
     folder = None if save_vectors is None else Path(save_vectors).absolute()

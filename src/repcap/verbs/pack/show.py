@@ -1,21 +1,31 @@
-"""How `repcap pack` and `repcap pack-max` show their work: the bar, the tables."""
+"""What the terminal shows of a packing, of given vectors, and of an explicit set; and the bar of a search."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+from rich.console import RenderableType
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 from repcap.console import settings
-from repcap.console.common import new_table, stderr, stdout
-from repcap.numerics import format_power
+from repcap.console.common import new_table, stderr
+from repcap.packing.packed import Packing, PackProgress, ProgressHook
+from repcap.packing.verification import Verification
+from repcap.packing.written import Written
+from repcap.result import Result
+from repcap.text import abridged
 
-if TYPE_CHECKING:
-    from repcap.packing.largest import PackMax
-    from repcap.packing.packed import Packing, PackProgress, ProgressHook
-    from repcap.packing.verification import Verification
+
+def parts(result: Result) -> Iterator[RenderableType]:
+    """The table of a `Packing`, a `Verification` or a `Written`."""
+    if isinstance(result, Packing):
+        yield _packing(result)
+    elif isinstance(result, Verification):
+        yield _verification(result)
+    elif isinstance(result, Written):
+        yield _written(result)
 
 
 @contextmanager
@@ -47,9 +57,8 @@ def pack_progress(label: str) -> Iterator[ProgressHook]:
         yield update
 
 
-def show_packing(packing: Packing) -> None:
-    """The result of `repcap pack`, for people."""
-    table = new_table(f"{packing.k} lines in R^{packing.d}", "", ">")
+def _packing(packing: Packing) -> Table:
+    table = new_table(packing.title, "", ">")
     table.add_row("coherence (float64)", f"{packing.coherence:.12g}")
     table.add_row("given by", packing.method)
     table.add_row("proven lower bound", f"{packing.lower_bound:.12g}  {packing.lower_bound_name}")
@@ -67,12 +76,11 @@ def show_packing(packing: Packing) -> None:
     table.add_row("steps, seconds", f"{packing.steps}, {packing.seconds:.1f}")
     if packing.path:
         table.add_row("vectors", packing.path)
-    stdout().print(table)
+    return table
 
 
-def show_verification(result: Verification) -> None:
-    """The result of `repcap pack --verify`, for people."""
-    table = new_table(f"{result.k} vectors in R^{result.d}", "", ">", "")
+def _verification(result: Verification) -> Table:
+    table = new_table(result.title, "", ">", "")
     table.add_row("coherence (float64)", f"{result.coherence:.12g}", f"rows {result.pair[0]} and {result.pair[1]}")
     for name, value in result.lower_bounds.items():
         if name != "best":
@@ -80,7 +88,7 @@ def show_verification(result: Verification) -> None:
             table.add_row(f"proven >= {name}", f"{value:.12g}", mark)
     if result.ratio_to_bound is not None:
         table.add_row("coherence / best bound", f"{result.ratio_to_bound:.6f}", "")
-    table.add_row("best explicit set", f"{result.explicit:.6g}", _short(result.explicit_name))
+    table.add_row("best explicit set", f"{result.explicit:.6g}", abridged(result.explicit_name))
     if result.exists is not None:
         table.add_row("random coding", f"{result.exists:.6f}", "")
     if result.random is not None:
@@ -90,28 +98,16 @@ def show_verification(result: Verification) -> None:
     claimed = result.metadata.get("coherence")
     if claimed is not None:
         table.add_row("the file says", claimed[:14], "")
-    stdout().print(table)
+    return table
 
 
-def show_largest(result: PackMax) -> None:
-    """The result of `repcap pack-max`, for people."""
-    table = new_table(f"Lines in R^{result.d} with |cos| <= {result.epsilon:g}", "", ">", "")
-    table.add_row("shown", str(result.k) if result.k < 10**12 else f"{result.k:.6g}", _short(result.method))
-    table.add_row("coherence", f"{result.coherence:.9g}", result.evidence)
-    if result.known_log10_k > _log10(result.k) + 1e-9:
-        table.add_row("known on paper", format_power(result.known_log10_k), _short(result.known_name))
-    table.add_row("proven limit", format_power(result.upper_log10_k), result.upper_name)
-    table.add_row("searches", str(len(result.trials)), f"{result.seconds:.1f} s")
-    if result.path:
-        table.add_row("vectors", "", result.path)
-    stdout().print(table)
-
-
-def _log10(k: int) -> float:
-    import math
-
-    return math.log10(k)
-
-
-def _short(text: str, width: int = 36) -> str:
-    return text if len(text) <= width else text[: width - 3] + "..."
+def _written(result: Written) -> Table:
+    table = new_table(result.title, "", ">")
+    table.add_row("coherence", f"{result.coherence:.12g}")
+    table.add_row("evidence", result.evidence)
+    table.add_row("by its theorem", f"{'' if result.exact else '<= '}{result.coherence_claimed:.12g}")
+    table.add_row(f"rounding of {result.dtype}", f"<= {result.rounding:.2g}")
+    table.add_row("proven lower bound", f"{result.lower_bound:.12g}  {result.lower_bound_name}")
+    if result.path is not None:
+        table.add_row("vectors", result.path)
+    return table
