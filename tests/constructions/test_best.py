@@ -132,6 +132,7 @@ def test_lower_limits_never_pass_the_upper_bound_where_families_sit(d, factor):
 @given(dims, st.floats(0.003, 0.97), st.floats(0.0001, 0.02))
 def test_more_room_never_holds_fewer(d, eps, more):
     here = best_construction(d, eps).log10_k
+    here -= 1e-9  # a gain of one line in 10^9 is not looked for
     assert best_construction(d, min(eps + more, 0.98)).log10_k >= here
     assert best_construction(d + 1, eps).log10_k >= here
 

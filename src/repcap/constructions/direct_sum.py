@@ -1,8 +1,9 @@
 """Filling R^d with blocks in orthogonal coordinate subspaces: numbers add up, the coherence is that of the worst part.
 
 Up to `EXACT` dimensions the best sum of the blocks at hand is found by dynamic programming. Beyond, the largest block
-comes first (or the one with the most lines per dimension, whichever gives more in the end), then the largest that fits
-into what is left, until so few dimensions are left that they are filled exactly.
+comes first (or the one with the most lines per dimension, or of equals the one with the fewest dimensions, whichever
+gives more in the end), then the largest that fits into what is left, until so few dimensions are left that they are
+filled exactly.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from repcap.constructions.family import Block
 Parts = tuple[tuple[Block, int], ...]
 """Blocks and how many copies of each."""
 
+GAIN = 10**9
+"""One line in so many more is a gain."""
+
 EXACT = 128
 """Dimensions up to which sums are found by dynamic programming: beyond, sets grow so fast with d that sums of small
 ones do not matter."""
@@ -26,18 +30,30 @@ ones do not matter."""
 def best_parts(d: int, eps: float, families: tuple[str, ...], built: bool) -> tuple[int, Parts]:
     """(k, parts) of the best filling of R^d found, from these families; `built`: blocks whose vectors are made here."""
     filling = _Filling(eps, families, built)
-    found = [filling.greedy(d, _by_size), filling.greedy(d, _by_density)]
+    best = filling.greedy(d, _by_size)
+    others = [filling.greedy(d, _by_thrift), filling.greedy(d, _by_density)]
     if d <= EXACT:
-        found.append(filling.exact(d))
-    return max(found, key=lambda one: (one[0], -len(one[1])))
+        others.append(filling.exact(d))
+    for other in others:
+        # A gain of a few lines among very many is no reason for a coherence that is higher, or for more parts.
+        if other[0] * GAIN > best[0] * (GAIN + 1) or (other[0] == best[0] and len(other[1]) < len(best[1])):
+            best = other
+    return best
 
 
-def _by_size(block: Block) -> float:
-    return math.log(block.k)
+Worth = tuple[float, ...]
 
 
-def _by_density(block: Block) -> float:
-    return math.log(block.k) - math.log(block.d)
+def _by_size(block: Block) -> Worth:
+    return math.log(block.k), -block.coherence, -block.d
+
+
+def _by_thrift(block: Block) -> Worth:
+    return math.log(block.k), -block.d
+
+
+def _by_density(block: Block) -> Worth:
+    return math.log(block.k) - math.log(block.d), -block.coherence, -block.d
 
 
 class _Filling:
@@ -60,15 +76,14 @@ class _Filling:
             self._held[d] = self._blocks(d)
         return self._held[d]
 
-    def greedy(self, d: int, worth: Callable[[Block], float]) -> tuple[int, Parts]:
+    def greedy(self, d: int, worth: Callable[[Block], Worth]) -> tuple[int, Parts]:
         parts: list[tuple[Block, int]] = []
         left, k = d, 0
         while left:
             if d > EXACT >= left:
                 more, rest = self.exact(left)
                 return k + more, (*parts, *rest)
-            # Of equals the lower coherence, then the fewer dimensions.
-            best = max(self._largest(left), key=lambda block: (worth(block), -block.coherence, -block.d))
+            best = max(self._largest(left), key=worth)
             copies = left // best.d
             parts.append((best, copies))
             left -= copies * best.d

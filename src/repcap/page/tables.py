@@ -10,7 +10,7 @@ from repcap.constructions.families import bch, concatenated
 from repcap.constructions.families.equiangular import steiner_systems
 from repcap.constructions.families.sporadic import SPORADIC
 from repcap.laws import curves
-from repcap.laws.limits import bounds, levenshtein, plane
+from repcap.laws.limits import bounds, levenshtein, plane, transfer
 
 
 def tables() -> dict[str, Any]:
@@ -21,9 +21,15 @@ def tables() -> dict[str, Any]:
             "rounding": bounds.ROUNDING,
             "plane_rounding": plane.ROUNDING,
             "most_degree": levenshtein.MOST_DEGREE,
+            "whole": bounds.WHOLE,
+            "floor_slack": bounds.FLOOR_SLACK,
+            "transfer_least": transfer.LEAST,
+            "transfer_most_d": transfer.MOST_D,
             "most_bits": bch.MOST_BITS,
             "exact_sums": direct_sum.EXACT,
+            "gain": direct_sum.GAIN,
         },
+        "transfer": {"name": transfer.NAME, "cosines": transfer.COSINES.tolist()},
         "laws": [
             {
                 "key": curve.key,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -12,8 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from repcap.bracket.capacity import capacity
+from repcap.constructions import direct_sum
+from repcap.constructions.best import best_construction
 from repcap.errors import DomainError
-from repcap.laws.limits import levenshtein, welch
+from repcap.laws.limits import bukh_cox, levenshtein, transfer, welch
 from repcap.laws.limits.bounds import coherence_lower_bound, orthoplex, upper_bound, volume
 from repcap.laws.limits.existence import gilbert_varshamov
 from repcap.numerics import LN10
@@ -57,7 +61,9 @@ def test_just_above_d_lines_the_bound_keeps_its_digits_and_stays_below(d, more):
     k = d + more
     bound = coherence_lower_bound(k, d).value
     with mpmath.workdps(40):
-        exact = mpmath.sqrt(mpmath.mpf(more) / (mpmath.mpf(d) * (k - 1)))
+        e = min(more, bukh_cox.few(d))
+        few = mpmath.mpf(e * (e + 1)) / ((d + e) * (2 + (e - 1) * mpmath.sqrt(e + 2)) - e * (e + 1))
+        exact = max(few, mpmath.sqrt(mpmath.mpf(more) / (mpmath.mpf(d) * (k - 1))))
         if k * 2 <= d * (d + 1):
             assert exact * (1 - 4e-15) <= bound <= exact
             assert coherence_lower_bound(None, d, log_k=math.log(k)).value <= exact
@@ -215,7 +221,9 @@ def test_coherence_bound_is_the_inverse_of_levenshtein(d, eps):
     assert found is not None
     if found[0] > math.log(d) + 1e-3:  # nearer to k = d the coherence hangs on the last digits of k
         bound = coherence_lower_bound(None, d, log_k=found[0])
-        if bound.name == "orthoplex (Rankin)":
+        if bound.name in ("Bukh-Cox", transfer.NAME):
+            assert bound.value >= eps * (1 - 1e-9)
+        elif bound.name == "orthoplex (Rankin)":
             assert bound.value == pytest.approx(d**-0.5, rel=1e-12)
             assert eps <= bound.value * (1 + 1e-9)
         else:
@@ -286,3 +294,89 @@ def test_extremes_stay_finite():
 def test_domains(call, words):
     with pytest.raises(DomainError, match=words):
         call()
+
+
+# --- Bukh and Cox, the transfer to caps, whole numbers
+
+
+@pytest.mark.parametrize(("d", "e", "value"), [(3, 3, 1 / math.sqrt(5)), (21, 7, 1 / 9), (5, 1, 1 / 5)])
+def test_bukh_cox_at_sets_that_attain_it(d, e, value):
+    assert bukh_cox.coherence(d, e) == pytest.approx(value, rel=1e-14)
+
+
+def test_bukh_cox_is_the_best_for_few_lines_more_than_dimensions():
+    for d, last in ((100, 14), (4096, 91)):
+        better = [e for e in range(2, 120) if bukh_cox.coherence(d, e) > levenshtein.coherence(d, math.log(d + e))[0]]
+        assert better == list(range(2, last + 1))
+        gain = max(bukh_cox.coherence(d, e) / levenshtein.coherence(d, math.log(d + e))[0] for e in better)
+        assert 1.06 < gain < 1.08
+        found = coherence_lower_bound(d + 5, d)
+        assert (found.name, found.value) == ("Bukh-Cox", pytest.approx(bukh_cox.coherence(d, 5), rel=1e-12))
+        assert upper_bound(d, found.value * 0.9999).log10_k == pytest.approx(math.log10(d + 4))
+        assert upper_bound(d, found.value * 1.0001).log10_k == pytest.approx(math.log10(d + 5))
+
+
+@pytest.mark.parametrize(
+    ("n", "s", "most"), [(3, 0.0, 6), (8, 0.5, 240), (24, 0.5, 196560), (3, 5**-0.5, 12), (4, 0.5, 26)]
+)
+def test_levenshtein_for_points_of_the_sphere(n, s, most):
+    assert math.exp(transfer.log_points(n, s)) == pytest.approx(most, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("d", "eps", "before", "most"),
+    [(576, 0.7287, 156.67, 155.42), (576, 0.9, 284.34, 280.13), (3072, 0.9, 1488.2, 1461.3)],
+)
+def test_the_transfer_to_caps_where_it_is_better(d, eps, before, most):
+    assert levenshtein.log_upper(d, eps)[0] / LN10 == pytest.approx(before, abs=0.05)
+    found = upper_bound(d, eps)
+    assert found.name == transfer.NAME
+    assert most - 0.2 < found.log10_k <= most + 0.005
+    assert coherence_lower_bound(None, d, log_k=found.log10_k * LN10 * (1 - 1e-9)).value == pytest.approx(eps, rel=1e-6)
+
+
+def test_what_a_cap_holds_is_seen_at_the_angle_that_is_claimed():
+    """Pairs of points in a cap of radius rho <= theta, at an angle >= theta: from its centre they are >= phi apart."""
+    rng = np.random.default_rng(0)
+    theta = math.acos(0.7)
+    rho = 0.95 * theta
+    least = 2 * math.asin(math.sin(theta / 2) / math.sin(rho))
+    a, b = rho * np.sqrt(rng.random((2, 200_000)))
+    angle = math.pi * rng.random(200_000)
+    between = np.cos(a) * np.cos(b) + np.sin(a) * np.sin(b) * np.cos(angle)
+    seen = angle[between <= math.cos(theta)]
+    assert len(seen) > 1000
+    assert seen.min() >= least
+    assert seen.min() < least * 1.05
+
+
+def test_a_bound_on_lines_is_a_whole_number_and_says_where_it_is_exact():
+    for d in range(3, 40):
+        for eps in np.linspace(0.05, 0.6, 12):
+            most = 10 ** upper_bound(d, float(eps)).log10_k
+            if most < 1e6:
+                assert most == pytest.approx(round(most), rel=1e-9)
+    assert upper_bound(3, 3**-0.5).log10_k == pytest.approx(math.log10(7))
+    assert capacity(3, 3**-0.5).reading.count("exactly 7 lines")
+
+
+def test_a_thousand_points_from_both_sides_and_rising():
+    """No explicit set and no existence bound passes an upper bound; every bound rises with epsilon and with d."""
+    dims = [3, 4, 5, 7, 8, 11, 16, 23, 24, 31, 47, 64, 100, 127, 128]
+    dims += [200, 276, 400, 576, 768, 1024, 1536, 2048, 3072, 4096]
+    for place, d in enumerate(dims):
+        null = 2.0 / math.sqrt(d)
+        grid = np.unique(np.concatenate([np.geomspace(0.3 * null, 0.98, 36), [d**-0.5, 1 / 3, 0.45, 0.5]]))
+        grid = grid[grid < 0.99]
+        rows = []
+        for eps in grid.tolist():
+            row = (best_construction(d, eps).log10_k, gilbert_varshamov(d, eps), upper_bound(d, eps).log10_k)
+            assert max(row[:2]) <= row[2] + 1e-9, (d, eps)
+            if place + 1 < len(dims):
+                assert upper_bound(dims[place + 1], eps).log10_k >= row[2] - 1e-9, (d, eps)
+                # Beyond 128 dimensions sums are filled by the largest block first, which may lose a few in a thousand.
+                slack = 1e-9 if dims[place + 1] <= direct_sum.EXACT else 2e-3
+                assert best_construction(dims[place + 1], eps).log10_k >= row[0] - slack, (d, eps)
+            rows.append(row)
+        for before, after in pairwise(rows):
+            assert all(x <= y + 1e-9 for x, y in zip(before, after, strict=True)), d

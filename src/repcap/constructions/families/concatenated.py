@@ -130,7 +130,10 @@ def over(families: Sequence[Family]) -> Family:
         fitted = ((part, *_outer(part, d, given)) for part in inner())
         part, length, k = max(fitted, key=lambda entry: entry[2] * entry[0].log_q)
         if k > 1:
-            yield _block(part, length, k)
+            mu = part.block.coherence
+            fewest = math.ceil((k - 1) * (1.0 - mu) / (given - mu) * (1.0 - 1e-13))  # leaves room for others
+            for points in sorted({length, max(k, fewest)}, reverse=True):
+                yield _block(part, points, k)
 
     def build(d: int, params: Params) -> Lines:
         part = params["inner"]

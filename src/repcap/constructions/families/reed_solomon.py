@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -65,11 +66,14 @@ def _members(d: int, eps: float) -> Iterator[Block]:
     for m in range(1, min(d.bit_length() - 1, 30)):
         length = min(2 << m, d >> m)
         k = int(loosened(eps) * length) + 1
-        if 2 <= k <= length:
-            name = f"RS[{length},{k}] over GF({2 << m}) with RM(1,{m})"
-            params = {"m": m, "N": length, "K": k}
+        if not 2 <= k <= length:
+            continue
+        # As many lines in fewer dimensions leave room for others.
+        for points in sorted({length, math.ceil((k - 1) / loosened(eps))}, reverse=True):
+            name = f"RS[{points},{k}] over GF({2 << m}) with RM(1,{m})"
+            params = {"m": m, "N": points, "K": k}
             lines = 1 << ((m + 1) * k - 1)
-            yield Block("reed_solomon_signs", name, length << m, lines, (k - 1) / length, False, params)
+            yield Block("reed_solomon_signs", name, points << m, lines, (k - 1) / points, False, params)
 
 
 def _choose(d: int, given: Mapping[str, int]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Proven limits on lines in R^d: no more than `upper_bound` lines at a coherence, no less coherence than
-`coherence_lower_bound` for k lines. The best of Welch (`welch.py`), Rankin's orthoplex and Levenshtein
-(`levenshtein.py`), the volume of caps, and what is exact in one and two dimensions.
+`coherence_lower_bound` for k lines. The best of Welch (`welch.py`), Rankin's orthoplex, Bukh and Cox (`bukh_cox.py`),
+Levenshtein (`levenshtein.py`), its transfer to caps (`transfer.py`), the volume of caps, and what is exact in one and
+two dimensions. A number of lines is a whole number: the bound on it is rounded down.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 from typing import Any
 
 from repcap.domain import check_eps, check_log_k, loosened, scalar_d
-from repcap.laws.limits import levenshtein, welch
+from repcap.laws.limits import bukh_cox, levenshtein, transfer, welch
 from repcap.laws.limits.existence import gilbert_varshamov_coherence, log_half_cap
 from repcap.laws.limits.plane import lines_in_plane
 from repcap.numerics import LN10
@@ -21,6 +22,12 @@ TIE = 1e-12
 ROUNDING = 2e-15
 """Relative; taken off a lower bound on coherence and off the ln k that it is found from, added to an upper bound on
 log10 k, so that a set that attains a bound never passes it by rounding."""
+
+
+WHOLE = math.log(1e9)
+"""Up to this ln k a bound is rounded down to a whole number ..."""
+FLOOR_SLACK = 1e-11
+"""... after this relative slack, so that a set that attains a bound is never cut off."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +74,14 @@ def _volume_coherence(d: int, log_k: float) -> float:
     return max(0.0, 2.0 * half_angle**2 - 1.0)
 
 
+def _bukh_cox(k: float | None, d: int, log_k: float) -> float:
+    """The bound for the whole lines beyond d, as far as k is known; the last digits of a logarithm are not believed."""
+    if log_k > math.log(d) + 1.0:
+        return bukh_cox.coherence(d, bukh_cox.few(d)) if d > 2 else 0.0
+    lines = math.floor(k) if k is not None else math.floor(math.exp(log_k) * (1.0 - 1e-12))
+    return bukh_cox.coherence(d, lines - d)
+
+
 def _levenshtein_name(degree: int) -> str:
     return "Welch (order 1)" if degree == 2 else f"Levenshtein (degree {degree})"
 
@@ -96,8 +111,19 @@ def upper_bound(d: int, eps: float) -> Bound:
     log_orthoplex = orthoplex(dims, given)
     if log_orthoplex is not None:
         candidates.append((log_orthoplex, "orthoplex (Rankin)"))
+    if (moved := transfer.log_upper(dims, given)) is not None:
+        candidates.append((moved, transfer.NAME))
+    if (few := bukh_cox.most(dims, given)) is not None:
+        candidates.append((math.log(few), "Bukh-Cox"))
     best = min(candidates, key=lambda candidate: candidate[0])
-    return Bound(best[0] / LN10 * (1.0 + ROUNDING), best[1])
+    return Bound(_floor(best[0]), best[1])
+
+
+def _floor(log_k: float) -> float:
+    """log10 of the whole number of lines that e^log_k allows; as it is where its units are beyond the digits."""
+    if log_k > WHOLE:
+        return log_k / LN10 * (1.0 + ROUNDING)
+    return math.log10(math.floor(math.exp(log_k) * (1.0 + FLOOR_SLACK)))
 
 
 def coherence_lower_bound(k: float | None, d: int, *, log_k: float | None = None) -> CoherenceBound:
@@ -120,6 +146,10 @@ def coherence_lower_bound(k: float | None, d: int, *, log_k: float | None = None
         return CoherenceBound(value, "equal angles in the plane (exact, d = 2)")
     target *= 1.0 - ROUNDING  # what holds for fewer lines holds for more
     candidates = [(_volume_coherence(dims, target), "volume of caps")]
+    if (few := _bukh_cox(k, dims, target)) > 0.0:
+        candidates.append((few, "Bukh-Cox"))
+    if (moved := transfer.coherence(dims, target)) is not None:
+        candidates.append((moved, transfer.NAME))
     if (found := levenshtein.coherence(dims, target)) is not None:
         value, degree = found
         closed = welch.coherence(k, dims, log_k=log_k) if degree == 2 else value

@@ -25,7 +25,7 @@ _SHRUNK = 1e-200
 """Both recurrences are rescaled below this, so that no degree underflows."""
 
 
-def _log_binomial(top: int, bottom: int) -> float:
+def log_binomial(top: int, bottom: int) -> float:
     """ln C(top, bottom): a sum for few factors, which keeps digits at large d, lgamma for many."""
     few = min(bottom, top - bottom)
     if few <= 200:
@@ -58,7 +58,7 @@ def log_upper(d: int, eps: float, most: int = MOST_DEGREE) -> tuple[float, int] 
             g, g_old, log_g = g / _SHRUNK, g_old / _SHRUNK, log_g + math.log(_SHRUNK)
     log_ratio = math.log(g_before) + log_g_before - math.log(-p) - log_p
     larger, smaller = max(log_ratio, 0.0), min(log_ratio, 0.0)
-    return _log_binomial(d + n - 3, n - 2) + larger + math.log1p(math.exp(smaller - larger)), n
+    return log_binomial(d + n - 3, n - 2) + larger + math.log1p(math.exp(smaller - larger)), n
 
 
 def degree(d: int, log_k: float, most: int = 20_000) -> int | None:
@@ -66,12 +66,12 @@ def degree(d: int, log_k: float, most: int = 20_000) -> int | None:
 
     Piece N of the bound ends at exactly C(d+N-1, N) lines.
     """
-    if _log_binomial(d + most - 1, most) < log_k:
+    if log_binomial(d + most - 1, most) < log_k:
         return None
     low, high = 1, most
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if _log_binomial(d + middle - 1, middle) >= log_k else (middle, high)
+        low, high = (low, middle) if log_binomial(d + middle - 1, middle) >= log_k else (middle, high)
     return max(high, 2)
 
 

@@ -207,8 +207,10 @@
       const length = Math.min(2 ** (m + 1), Math.floor(d / 2 ** m));
       const k = Math.floor(loosened(eps) * length) + 1;
       if (k < 2 || k > length) continue;
-      const name = `RS[${length},${k}] over GF(${2 ** (m + 1)}) with RM(1,${m})`;
-      found.push(block(name, length * 2 ** m, ((m + 1) * k - 1) * LN2, (k - 1) / length));
+      for (const points of new Set([length, Math.ceil((k - 1) / loosened(eps))])) {
+        const name = `RS[${points},${k}] over GF(${2 ** (m + 1)}) with RM(1,${m})`;
+        found.push(block(name, points * 2 ** m, ((m + 1) * k - 1) * LN2, (k - 1) / points));
+      }
     }
   }
 
@@ -223,8 +225,11 @@
     }
     if (!best) return;
     const { log, dim, mu, name, field, length, k } = best;
-    const title = `RS[${length},${k}] over GF(${field}) with ${name} in R^${dim}`;
-    found.push(block(title, length * dim, log, (k - 1 + (length - k + 1) * mu) / length));
+    const fewest = Math.ceil((((k - 1) * (1 - mu)) / (loosened(eps) - mu)) * (1 - 1e-13));
+    for (const points of new Set([length, Math.max(k, fewest)])) {
+      const title = `RS[${points},${k}] over GF(${field}) with ${name} in R^${dim}`;
+      found.push(block(title, points * dim, log, (k - 1 + (points - k + 1) * mu) / points));
+    }
   }
 
   function blocks(d, eps) {
@@ -237,13 +242,20 @@
 
   // Filling R^d with blocks ----------------------------------------------------------------------------------------
 
-  /** a before b: the worthier, then the lower coherence, then the fewer dimensions. */
+  const sameTo = (tolerance, a, b) => Math.abs(a - b) <= tolerance * Math.max(1, Math.abs(a));
+
+  /** a before b by the first of their worths that differs. */
   function better(a, b, worth) {
     const [u, v] = [worth(a), worth(b)];
-    if (Math.abs(u - v) > 1e-14 * Math.max(1, Math.abs(u))) return u > v;
-    if (Math.abs(a.coherence - b.coherence) > 1e-14) return a.coherence < b.coherence;
-    return a.d < b.d;
+    const place = u.findIndex((value, i) => !sameTo(1e-14, value, v[i]));
+    return place >= 0 && u[place] > v[place];
   }
+
+  const WORTHS = [
+    (part) => [part.log, -part.coherence, -part.d],
+    (part) => [part.log, -part.d],
+    (part) => [part.log - Math.log(part.d), -part.coherence, -part.d],
+  ];
 
   function filling(d, eps, worth) {
     const parts = [];
@@ -306,11 +318,11 @@
 
   /** {log10_k, name, coherence} of the explicit set with the most lines in R^d at coherence <= eps. */
   repcap.laws.construction = (d, eps) => {
-    const found = [filling(d, eps, (part) => part.log), filling(d, eps, (part) => part.log - Math.log(part.d))];
+    const found = WORTHS.map((worth) => filling(d, eps, worth));
     if (d <= constants.exact_sums) found.push(bestSum(d, eps));
     const { log, parts } = found.reduce((top, next) => {
-      const equal = Math.abs(next.log - top.log) <= 1e-14 * Math.max(1, top.log);
-      return (equal ? next.parts.length < top.parts.length : next.log > top.log) ? next : top;
+      const fewer = sameTo(1e-14, next.log, top.log) && next.parts.length < top.parts.length;
+      return fewer || next.log > top.log + 1 / constants.gain ? next : top;
     });
     return { log10_k: log / Math.LN10, name: nameOf(parts), coherence: Math.max(...parts.map(([part]) => part.coherence)) };
   };

@@ -4,7 +4,7 @@
 (() => {
   const LN10 = Math.log(10);
 
-  const { constants, laws } = repcap.tables;
+  const { constants, laws, transfer } = repcap.tables;
 
   // Laws: ln k at (d, eps); their constants come with the tables -----------------------------------------------------
 
@@ -122,6 +122,58 @@
   /** eps with what counts as rounding: sets are admitted up to it and limits hold up to it (repcap/domain.py). */
   const loosened = (eps) => eps + constants.slack * Math.min(eps, 1 - eps);
 
+  /** log10 of the whole number of lines that a bound allows. */
+  const floored = (log) => (log > constants.whole
+    ? (log / LN10) * (1 + constants.rounding)
+    : Math.log10(Math.floor(Math.exp(log) * (1 + constants.floor_slack))));
+
+  /** The least coherence of d + e lines by the bound of Bukh and Cox. */
+  const fewLines = (d, e) => (e * (e + 1)) / ((d + e) * (2 + (e - 1) * Math.sqrt(e + 2)) - e * (e + 1));
+
+  /** The most lines by the bound of Bukh and Cox, or null where it says nothing. */
+  function bukhCox(d, eps) {
+    let [low, high] = [0, d === 3 ? 3 : Math.floor(1.5 * Math.sqrt(d)) + 1];
+    if (fewLines(d, high) <= eps) return null;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (fewLines(d, middle) <= eps) low = middle;
+      else high = middle;
+    }
+    return d + low;
+  }
+
+  /** ln of Levenshtein's bound on points of the sphere in R^n with cosines at most s >= 0. */
+  function logPoints(n, s) {
+    let [pOld, p, gOld, g, j] = [1, s, 1, s, 1];
+    while (g > 0) {
+      [pOld, p] = [p, ((2 * j + n - 2) * s * p - j * pOld) / (j + n - 2)];
+      [gOld, g] = [g, ((2 * j + n) * s * g - j * gOld) / (j + n)];
+      j += 1;
+      if (Math.abs(p) + Math.abs(pOld) < 1e-200) [p, pOld] = [p / 1e-200, pOld / 1e-200];
+      if (Math.abs(g) + Math.abs(gOld) < 1e-200) [g, gOld] = [g / 1e-200, gOld / 1e-200];
+    }
+    const after = ((2 * j + n - 2) * s * p - j * pOld) / (j + n - 2);
+    if (p < after) return logBinomial(j + n - 3, j - 1) + Math.log((2 * j + n - 3) / (n - 1) - (pOld - p) / ((1 - s) * p));
+    return logBinomial(j + n - 2, j) + Math.log((2 * j + n - 1) / (n - 1) - ((1 + s) * (p - after)) / ((1 - s) * (p + after)));
+  }
+
+  const points = new Map();
+
+  /** ln of the transfer of Levenshtein's bound to caps (Kabatiansky and Levenshtein), or null. */
+  function transferred(d, eps) {
+    if (eps < constants.transfer_least || d < 4 || d > constants.transfer_most_d) return null;
+    if (!points.has(d)) points.set(d, transfer.cosines.map((s) => logPoints(d - 1, s)));
+    let best = Infinity;
+    transfer.cosines.forEach((s, place) => {
+      const square = 0.5 * (1 - s);
+      const rest = Math.min(1 - eps, 2 - 0.5 / square);
+      if (rest <= 1e-12) return;
+      const left = Math.max(1 - (0.5 * rest) / square, 1e-24);
+      best = Math.min(best, points.get(d)[place] - capOf(d, Math.sqrt(left), Math.log1p(-left)));
+    });
+    return best;
+  }
+
   function upper(d, given) {
     if (d === 1) return { log10_k: 0, name: "a line has one direction (exact, d = 1)" };
     if (d === 2) return { log10_k: Math.log10(linesInPlane(given)), name: "equal angles in the plane (exact, d = 2)" };
@@ -130,8 +182,12 @@
     const found = levenshtein(d, eps);
     if (found) candidates.push([found[0], found[1] === 2 ? "Welch (order 1)" : `Levenshtein (degree ${found[1]})`]);
     if (eps < 1 / Math.sqrt(d)) candidates.push([Math.log(d) + Math.log1p(d) - Math.log(2), "orthoplex (Rankin)"]);
+    const moved = transferred(d, eps);
+    if (moved !== null) candidates.push([moved, transfer.name]);
+    const few = bukhCox(d, eps);
+    if (few !== null) candidates.push([Math.log(few), "Bukh-Cox"]);
     const [log, name] = candidates.reduce((best, next) => (next[0] < best[0] ? next : best));
-    return { log10_k: (log / LN10) * (1 + constants.rounding), name };
+    return { log10_k: floored(log), name };
   }
 
   const entry = (log) => ({ log10_k: log / LN10 });
