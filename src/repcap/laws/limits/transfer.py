@@ -71,6 +71,8 @@ def log_upper(d: int, eps: float) -> float | None:
     # rho <= theta: cos^2(theta/2) = (1 + eps)/2 >= 1 / (4 sin^2(phi/2)).
     rest = np.minimum(1.0 - eps, 2.0 - 0.5 / squares)  # 1 - cos(theta), of the epsilon at which the bound is taken
     usable = rest > 1e-12
+    if not usable.any():  # epsilon is within rounding of 1
+        return None
     sine = 0.5 * rest[usable] / squares[usable]  # sin^2(rho)
     caps = np.asarray(log_cap(float(d), np.sqrt(np.maximum(1.0 - sine, 1e-24))))
     return float(np.min(_points(d)[usable] - caps))
