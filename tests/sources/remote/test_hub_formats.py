@@ -120,7 +120,7 @@ def test_gguf_that_is_cut_short(hub: HubServer, tmp_path: Path) -> None:
 
 def pickled(tmp_path: Path, tensors: dict[str, torch.Tensor]) -> bytes:
     path = tmp_path / "made.bin"
-    torch.save(tensors, path)
+    torch.save(tensors, path, _use_new_zipfile_serialization=False)  # newer ones are read by ranges
     return path.read_bytes()
 
 
@@ -130,7 +130,7 @@ def test_pickles_only_where_allowed(hub: HubServer, tmp_path: Path) -> None:
     commit = hub.add("org/old", {"pytorch_model.bin": content, "config.json": b'{"tie_word_embeddings": true}'})
     with pytest.raises(RemoteError, match=r"would download 4 MB: pass --allow-full-download"):
         open_source("org/old")
-    assert not hub.asked("store")
+    assert weights_sent(hub) < 100
     calls: list[tuple[int, int]] = []
     with open_source(
         "org/old", allow_full_download=True, on_progress=lambda done, total: calls.append((done, total))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import mmap
 import os
 import re
 from collections.abc import Sequence
@@ -13,10 +12,19 @@ from typing import Any
 from repcap.errors import SourceError
 from repcap.matrix import Matrix, MatrixInfo
 from repcap.sources.checkpoint import Checkpoint, TensorEntry, as_rows
-from repcap.sources.formats.gguf_header import ArrayRef, GgufHeader, parse_gguf, read_array
+from repcap.sources.formats.gguf_header import (
+    MAX_HEADER,
+    ArrayRef,
+    GgufHeader,
+    IncompleteHeader,
+    parse_gguf,
+    read_array,
+)
 from repcap.sources.formats.gguf_types import block_sizes, decoder, type_name
 from repcap.sources.formats.stored_rows import EncodedMatrix, FileRows
 from repcap.sources.tokens import Coding, VocabTokens, find_tokens, guess_coding
+
+FIRST_BYTES = 1 << 20
 
 CODINGS: dict[str, Coding] = {"gpt2": "bytelevel", "llama": "metaspace", "t5": "metaspace", "bert": "metaspace"}
 """tokenizer.ggml.model -> how the pieces are spelt."""
@@ -25,12 +33,24 @@ SPLIT = re.compile(r"^(.*)-(\d{5})-of-(\d{5})\.gguf$", re.IGNORECASE)
 
 
 def read_gguf_header(path: Path) -> GgufHeader:
-    """The checked header of a local file. Pages of the file are mapped, not read into anonymous memory."""
+    """The checked header of a local file.
+
+    Its beginning is read in pieces that double, not mapped: a file that another process cuts short meanwhile is then a
+    truncated file, and no death by SIGBUS.
+    """
     size = path.stat().st_size
     if size < 24:
         raise SourceError(f"{path} is not a GGUF file: only {size} bytes long; fetch it again")
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-        return parse_gguf(mapped, size, str(path), block_sizes())
+    with path.open("rb") as file:
+        body, wanted = b"", FIRST_BYTES
+        while True:
+            body += file.read(min(wanted, size) - len(body))
+            try:
+                return parse_gguf(body, size, str(path), block_sizes())
+            except IncompleteHeader as short:
+                if len(body) < wanted or short.needed > min(size, MAX_HEADER):
+                    raise
+                wanted = max(2 * len(body), short.needed)
 
 
 class GgufCheckpoint(Checkpoint):
@@ -129,8 +149,9 @@ class GgufCheckpoint(Checkpoint):
             found, warnings = find_tokens(self.path.parent)
             self.warnings += warnings
             return found
-        with self._metadata_path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            pieces = list(read_array(mapped, ref, str(self.path)))
+        with self._metadata_path.open("rb") as file:
+            body = file.read(self._headers[self._metadata_path].length)
+        pieces = list(read_array(body, ref, str(self.path)))
         coding = CODINGS.get(str(self._metadata.get("tokenizer.ggml.model"))) or guess_coding(pieces)
         return VocabTokens(pieces, coding, "GGUF metadata")
 

@@ -65,6 +65,8 @@ class GgufHeader:
     end: int
     """Where the last tensor ends."""
     alignment: int
+    length: int
+    """Bytes up to the end of the tensor list."""
 
 
 class Cursor:
@@ -178,7 +180,7 @@ def parse_gguf(buffer: Any, file_size: int, where: str, sizes: dict[int, tuple[i
         if name in tensors:
             raise SourceError(f"{where} has a damaged header (tensor {name!r} occurs twice): fetch it again")
         tensors[name] = _place(name, shape, kind, base + offset, sizes, where)
-    return GgufHeader(metadata, tensors, max((t.stop for t in tensors.values()), default=base), alignment)
+    return GgufHeader(metadata, tensors, max((t.stop for t in tensors.values()), default=base), alignment, cursor.at)
 
 
 def _check_magic(cursor: Cursor) -> None:

@@ -222,7 +222,7 @@ class RemoteSafetensors:
         info = MatrixInfo(source=source, name=name, count=count, dim=dim, dtype=span.dtype)
         tensor = cached_tensor(self.file, name, STORED[span.dtype], span.shape, span.stop - span.start)
         rows = RangedRows(tensor, self.file.fetch(span.start), dim * item, count)
-        matrix = RemoteMatrix(rows, functools.partial(_decode, dtype=span.dtype), info, item_bytes=item)
+        matrix = RemoteMatrix(rows, functools.partial(decode_rows, dtype=span.dtype), info, item_bytes=item)
         matrix.identity = identity(self.file, span.start, span.stop, span.dtype)
         return matrix
 
@@ -269,5 +269,6 @@ def keep_header(folder: Path, body: bytes, size: int | None, content: str | None
     write_bytes(folder / "about.json", json.dumps({"size": size, "crc": zlib.crc32(body), "content": content}).encode())
 
 
-def _decode(raw: np.ndarray, dtype: str) -> Any:
+def decode_rows(raw: np.ndarray, dtype: str) -> Any:
+    """Bytes of rows as floating numbers."""
     return to_real(formats.from_bytes(raw, dtype))
