@@ -27,7 +27,7 @@ from repcap.result import Result
 from repcap.verbs import VERBS
 
 PACKAGE = Path(repcap.__file__).parent
-NOT_YET = ("latents", "probes", "reproduce", "pack", "pack-max", "sweep")
+NOT_YET = ("latents", "probes", "reproduce")
 OF_FUNCTIONS = [
     pytest.param(name, marks=pytest.mark.xfail(strict=False, reason="options not by the signature yet"))
     if name in NOT_YET
@@ -56,8 +56,9 @@ def another(parameter: Parameter) -> Any:
     option, default, kind = parameter.option, parameter.default, parameter.type
     if isinstance(kind, tuple):
         kind = kind[0]
-    if option.choices:
-        return next(word for word in option.choices if word != default)
+    other = [word for word in option.choices if word != default]
+    if other:
+        return other[0]
     if kind is bool:
         return not default
     if kind in (int, float):

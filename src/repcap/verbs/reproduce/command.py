@@ -30,6 +30,7 @@ CheckOption = Annotated[
 ]
 BootstrapOption = Annotated[int, typer.Option("--bootstrap", help="Draws behind each interval; 0 for none.", min=0)]
 NotesOption = Annotated[bool, typer.Option("--notes", help="Print the remark to each line, too.")]
+ClaimsOption = Annotated[bool, typer.Option("--claims", help="Claims of others against the bracket, nothing else.")]
 
 
 def command(
@@ -37,6 +38,7 @@ def command(
     only: OnlyOption = None,
     check: CheckOption = False,
     notes: NotesOption = False,
+    claims: ClaimsOption = False,
     bootstrap: BootstrapOption = 300,
     as_json: JsonOption = False,
 ) -> None:
@@ -51,9 +53,11 @@ def command(
         repcap reproduce --out report/
         repcap reproduce --only models --json
     """
-    from repcap.verbs.reproduce.study import GROUPS, reproduce
+    from repcap.verbs.reproduce.study import GROUPS, OTHERS, reproduce
 
     groups = GROUPS if only is None else tuple(name.strip() for name in only.split(",") if name.strip())
+    if claims:
+        groups = (OTHERS,)
     if not groups:
         raise InputError(f"--only names no group: use {', '.join(GROUPS)}")
     if out is not None and set(groups) != set(GROUPS):

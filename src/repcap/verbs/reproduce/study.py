@@ -16,7 +16,7 @@ from typing import Any
 
 from repcap._version import __version__
 from repcap.errors import InputError
-from repcap.verbs.reproduce import capacities, fits, models, packings
+from repcap.verbs.reproduce import capacities, fits, models, others, packings
 from repcap.verbs.reproduce.claims import STATUSES, Claim
 from repcap.verbs.reproduce.models import TableRow
 
@@ -26,6 +26,8 @@ SOURCE = "A. Guha, Representational Capacity: Geometric Limits on Feature Repres
 ARXIV = "2606.02765"
 GROUPS = ("random", "optimised", "capacities", "packings", "models")
 """What `reproduce` can be limited to."""
+OTHERS = "others"
+"""A group beside them: claims of others against the bracket. It is computed where it is asked for."""
 BOOTSTRAP = 300
 
 
@@ -80,9 +82,9 @@ def reproduce(
     InputError
         unknown group.
     """
-    unknown = [group for group in groups if group not in GROUPS]
+    unknown = [group for group in groups if group not in (*GROUPS, OTHERS)]
     if unknown:
-        raise InputError(f"no group {unknown[0]!r}: use {', '.join(GROUPS)}")
+        raise InputError(f"no group {unknown[0]!r}: use {', '.join((*GROUPS, OTHERS))}")
     rows = models.table_rows() if "models" in groups else []
     work: dict[str, Callable[[], list[Claim]]] = {
         "random": lambda: fits.random_claims(bootstrap),
@@ -90,8 +92,9 @@ def reproduce(
         "capacities": capacities.claims,
         "packings": packings.claims,
         "models": lambda: models.claims(rows),
+        OTHERS: others.claims,
     }
-    wanted = [group for group in GROUPS if group in groups]
+    wanted = [group for group in (*GROUPS, OTHERS) if group in groups]
     claims: list[Claim] = []
     for position, group in enumerate(wanted):
         claims.extend(work[group]())
