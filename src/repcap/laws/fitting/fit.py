@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from repcap.errors import InputError
 from repcap.laws import LAWS, named
 from repcap.laws.fitting import metrics
 from repcap.laws.fitting.data import Floats, PackingTable, load_table
-from repcap.laws.fitting.least_squares import Scale, cells_for, predict, solve
+from repcap.laws.fitting.least_squares import Scale, at_bounds, cells_for, predict, solve
 from repcap.laws.law import Law
 from repcap.numerics import finite
 from repcap.result import Result
@@ -31,6 +31,8 @@ TableLike = PackingTable | str | os.PathLike[str] | tuple[npt.ArrayLike, npt.Arr
 BOOTSTRAP = 500
 """Default number of bootstrap draws."""
 CONFIDENCE = 0.95
+FEWEST_D = 5
+"""Different d from which on whole d are resampled."""
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -64,6 +66,11 @@ class Fit(Result):
     confidence: float
     seed: int
     source: str
+    resampled: Literal["", "d", "sizes", "cells"] = ""
+    """What the bootstrap drew: whole d, since cells of one d are not independent; sizes (k, d) or cells where there are
+    too few. Empty without bootstrap."""
+    warnings: tuple[str, ...] = ()
+    """Why the parameters say less than their digits."""
 
     def predict(self, k: npt.ArrayLike, d: npt.ArrayLike) -> Floats:
         """epsilon that the fitted law gives; k and d broadcast. Raises DomainError where k <= 1 or d < 1."""
@@ -137,6 +144,35 @@ def _residuals_by_d(cells: PackingTable, predicted: Floats) -> tuple[dict[str, f
     return tuple(rows)
 
 
+def _sizes(law: Law, cells: PackingTable) -> int:
+    """Sizes (k, d) that say something of the law's parameters."""
+    return len((cells if not law.above_d else cells.take(~cells.degenerate)).sizes())
+
+
+def _groups(law: Law, cells: PackingTable) -> tuple[Literal["d", "sizes", "cells"], list[npt.NDArray[np.intp]]]:
+    """What is drawn together, with the rows of each: all cells of one d, which share what the law does not know of that
+    d; where there are few d, sizes with all their random starts; where there are few sizes, cells.
+    """
+    usable = cells if not law.above_d else cells.take(~cells.degenerate)
+    if len(np.unique(usable.d)) >= max(FEWEST_D, len(law.params) + 1):
+        return "d", [np.flatnonzero(cells.d == d) for d in np.unique(cells.d)]
+    if len(usable.sizes()) > len(law.params):
+        return "sizes", list(cells.sizes())
+    return "cells", [np.array([row]) for row in range(len(cells))]
+
+
+def _warnings(law: Law, cells: PackingTable, params: dict[str, float]) -> tuple[str, ...]:
+    sizes, found = _sizes(law, cells), []
+    if sizes <= len(params):
+        found.append(f"{len(params)} parameters for {sizes} sizes (k, d): the fit is exact whatever the law")
+    elif sizes <= 2 * len(params):
+        found.append(f"{len(params)} parameters for {sizes} sizes (k, d): R² and errors say little")
+    if names := at_bounds(law, cells, params):
+        stand = "stands at the border" if len(names) == 1 else "stand at the borders"
+        found.append(f"{' and '.join(names)} {stand} of the search: these cells do not determine the parameters")
+    return tuple(found)
+
+
 def _bootstrap(
     law: Law,
     cells: PackingTable,
@@ -145,25 +181,18 @@ def _bootstrap(
     draws: int,
     confidence: float,
     seed: int,
+    groups: list[npt.NDArray[np.intp]],
     on_progress: Callable[[int, int], None] | None,
 ) -> dict[str, tuple[float, float]]:
-    """Percentile intervals from resampled cells (Efron 1979). A draw without enough distinct cells is drawn again.
-
-    A cell here is a size (k, d) with all its random starts, unless there are too few sizes for that.
-    """
+    """Percentile intervals (Efron 1979) from resampled groups of cells. A draw with too few sizes is drawn again."""
     rng = np.random.default_rng(seed)
     found = np.empty((draws, len(law.params)))
-    usable = cells if not law.above_d else cells.take(~cells.degenerate)
-    by_size = len(usable.sizes()) > len(law.params)
-    groups = cells.sizes() if by_size else [np.array([row]) for row in range(len(cells))]
+    counts = [_sizes(law, cells.take(rows)) for rows in groups]
     for draw in range(draws):
-        while True:
+        drawn = rng.integers(0, len(groups), len(groups))
+        while sum(counts[i] for i in np.unique(drawn)) <= len(law.params):
             drawn = rng.integers(0, len(groups), len(groups))
-            rows = np.concatenate([groups[i] for i in drawn])
-            sample = cells.take(rows)
-            kept = np.repeat(drawn, [groups[i].size for i in drawn])
-            if np.unique(kept if not law.above_d else kept[~sample.degenerate]).size > len(law.params):
-                break
+        sample = cells.take(np.concatenate([groups[i] for i in drawn]))
         found[draw] = list(solve(law, sample, on, best).values())
         if on_progress is not None:
             on_progress(draw + 1, draws)
@@ -195,7 +224,10 @@ def fit(
     if bootstrap < 0 or not 0.0 < confidence < 1.0:
         raise InputError(f"bootstrap = {bootstrap} must be 0 or more and confidence = {confidence} between 0 and 1")
     params = solve(chosen, cells, on)
-    intervals = _bootstrap(chosen, cells, on, params, bootstrap, confidence, seed, on_progress) if bootstrap > 0 else {}
+    resampled, groups = _groups(chosen, cells)
+    intervals = {}
+    if bootstrap > 0:
+        intervals = _bootstrap(chosen, cells, on, params, bootstrap, confidence, seed, groups, on_progress)
     return Fit(
         law=law,
         formula=chosen.formula,
@@ -211,6 +243,8 @@ def fit(
         confidence=confidence,
         seed=seed,
         source=data.source,
+        resampled=resampled if bootstrap > 0 else "",
+        warnings=_warnings(chosen, cells, params),
     )
 
 

@@ -16,6 +16,8 @@ from repcap.laws.fitting.data import Floats, PackingTable
 from repcap.laws.law import Law, Params
 
 Scale = Literal["epsilon", "log"]
+AT_BOUND = 0.01
+"""Of the logarithm of a parameter: nearer to a border than that it stands at it. The search itself stays inside."""
 
 
 def predict(law: Law, table: PackingTable, params: Params) -> Floats:
@@ -78,17 +80,27 @@ def _minimise(law: Law, cells: PackingTable, on: Scale, start: Params) -> dict[s
         predicted = predict(law, cells, params(free))
         return (predicted if on == "epsilon" else np.log(predicted)) - target
 
-    low, high = _lower(law, cells), np.full(len(law.params), math.log(1e4))
+    low, high = _bounds(law, cells)
     first = np.clip(np.log([start[name] for name in law.params]), low + 1e-6, high - 1e-6)
     found = least_squares(residuals, first, bounds=(low, high), jac="3-point", xtol=1e-14, ftol=1e-14, gtol=1e-14)
     return params(found.x)
 
 
-def _lower(law: Law, cells: PackingTable) -> Floats:
-    """Least allowed value of each free coordinate."""
+def at_bounds(law: Law, cells: PackingTable, params: Params) -> list[str]:
+    """Names of the parameters that stand at a border of where the search may go: no minimum was found for them."""
+    if law.scale_only:
+        return []
+    low, high = _bounds(law, cells)
+    free = np.log([params[name] for name in law.params])
+    return [name for name, least, value, most in zip(law.params, low, free, high, strict=True)
+            if min(value - least, most - value) < AT_BOUND]  # fmt: skip
+
+
+def _bounds(law: Law, cells: PackingTable) -> tuple[Floats, Floats]:
+    """Least and largest allowed value of each free coordinate."""
     bounds = np.full(len(law.params), math.log(1e-6))
     if law.least is not None:
         inside = ~cells.degenerate
         for name, value in law.least(cells.k[inside], cells.d[inside]).items():
             bounds[list(law.params).index(name)] = math.log(value + 1e-9)
-    return bounds
+    return bounds, np.full(len(law.params), math.log(1e4))

@@ -36,7 +36,7 @@ def command(
 
     Errors are of epsilon, whatever is minimised. NRMSE is the RMSE over the range of epsilon. AIC and the held-out
     error are on the fitted scale: compare them between laws, not between tables. Intervals are 95 % bootstrap
-    percentiles over cells.
+    percentiles over whole d, as cells of one d are not independent.
 
     [bold]Examples[/bold]
 

@@ -27,6 +27,10 @@ def parts(result: Fit | Fits) -> Iterator[RenderableType]:
         yield Text(f"{first.excluded} cells with k <= d left out (see --include-degenerate)", style="dim")
     yield _errors(fits, comparison)
     yield _params(fits)
+    if said := _resampled(fits):
+        yield prose(said)
+    for found in fits:
+        yield from (prose(f"Warning, {found.law}: {warning}.") for warning in found.warnings)
     yield Text("\n" + "\n".join(f"{found.law:<12} {found.formula}" for found in fits), style="dim")
     yield _residuals(shown)
     if comparison is not None and len(fits) > 1:
@@ -57,6 +61,18 @@ def _params(fits: Sequence[Fit]) -> Table:
             between = f"{interval[0]:.4g} to {interval[1]:.4g}" if interval else ""
             table.add_row(found.law if position == 0 else "", name, f"{value:.6g}", between)
     return table
+
+
+def _resampled(fits: Sequence[Fit]) -> str:
+    """What the intervals come from, in words."""
+    how = {
+        "d": "whole d, as cells of one d are not independent",
+        "sizes": "sizes (k, d), and cells of one d are not independent: the intervals are too narrow",
+        "cells": "cells, as there are few sizes: the intervals are too narrow",
+    }
+    held = {found.resampled: [one.law for one in fits if one.resampled == found.resampled] for found in fits}
+    said = [f"{how[key]}{f' ({chr(44).join(laws)})' if len(held) > 1 else ''}" for key, laws in held.items() if key]
+    return f"Intervals are of {fits[0].bootstrap} draws of {'; of '.join(said)}." if said else ""
 
 
 def _residuals(found: Fit) -> Table:

@@ -58,8 +58,8 @@ def fit(
     include_degenerate
         use the cells with k <= d too; a law that is about k > d predicts 0 there, as published.
     bootstrap
-        draws of the bootstrap over cells; 0 for no intervals. Cells of one optimiser are no independent sample:
-        the interval says how much the fit hangs on single cells, not how wrong the law is.
+        draws of the bootstrap over whole d (cells of one d are not independent); 0 for no intervals. Of one optimiser
+        the interval says how much the fit hangs on single d, not how wrong the law is.
     confidence, seed
         of the bootstrap.
 

@@ -107,7 +107,7 @@ def _print_notes(claims: list[Claim]) -> None:
 
 
 def _print_rows(found: Reproduction) -> None:
-    table = new_table("Table 1", "", "model", ">d", ">ε", ">ε/null", ">published", ">full", ">proven, log10")
+    table = new_table("Table 1", "", "model", ">d", ">ε", ">times\nrandom", ">published", ">full", ">proven, log10")
     table.padding = (0, 1, 0, 0)
     for row in found.rows:
         law = "" if row.indeterminate else format_power(row.log10_k)

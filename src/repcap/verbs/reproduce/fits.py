@@ -40,7 +40,7 @@ def random_claims(bootstrap: int) -> list[Claim]:
         numeric(
             "random.C", RANDOM, "C of jl", "3.029", found.params["C"],
             corrected=f"95 %: {interval(found.ci['C'])}" if found.ci else "",
-            note="Corrected: bootstrap over cells.",
+            note="Corrected: bootstrap over whole d, as cells of one d are not independent.",
             values={"cells": found.n, "ci": list(found.ci.get("C", ()))},
         ),
         numeric(
@@ -132,7 +132,7 @@ def _four_constants(theirs: Fit, ours: Fit) -> list[Claim]:
     excess = (published.rmse / theirs.rmse) ** 2 - 1.0
     note = (
         "Eight digits are released; a converged fit agrees to five, because the sum of squares is flat: the released "
-        f"constants exceed its minimum by {excess:.1e} of it. Corrected: 95 % bootstrap interval on k > d."
+        f"constants exceed its minimum by {excess:.1e} of it. Corrected: 95 % bootstrap interval on k > d, by whole d."
     )
     constants = [
         numeric(

@@ -152,7 +152,7 @@ def _thresholds(rows: list[TableRow]) -> Claim:
         "epsilon of a random matrix",
         "borders 0.1 and 0.2",
         f"> 0.1 for d < {low_d:.0f}, > 0.2 for d < {high_d:.0f}",
-        f"epsilon/null: low {words['low']}, high {words['high']}",
+        f"times random: low {words['low']}, high {words['high']}",
         "added",
         {
             "random_above_low_for_d_below": low_d,
@@ -203,7 +203,7 @@ def _trends(rows: list[TableRow]) -> list[Claim]:
         Claim(
             "trend.null",
             GROUP,
-            "epsilon/null over d",
+            "times random over d",
             "",
             "",
             f"rho = {against_null.rho:+.3f}, p = {against_null.p:.1e}",

@@ -22,7 +22,7 @@ from repcap.verbs.reproduce.study import ARXIV, SOURCE, Claim, Reproduction, Tab
 
 TITLE = "Representational capacity: published, recomputed, corrected"
 COLUMNS = ("claim", "published", "recomputed", "corrected", "status")
-MODEL_COLUMNS = ("model", "d", "ε", "ε/null", "published k", "full", "proven from", "proven to", "what proves it")
+MODEL_COLUMNS = ("model", "d", "ε", "times random", "published k", "full", "proven from", "proven to", "what proves it")
 
 
 def write_report(
@@ -104,11 +104,11 @@ def _method(found: Reproduction) -> list[str]:
         "the published data (166 optimised and 256 random packings, 45 models).",
         "A number agrees if it rounds to the printed one. For Table 1, epsilon is known to five decimals only, so the "
         "capacity over the epsilons that round to the printed one must reach the printed capacity.",
-        f"Intervals are 95 % percentiles of {found.bootstrap} bootstrap draws over cells. Cells of one optimiser are "
-        "no independent sample: read them as how far the fit hangs on single cells.",
+        f"Intervals are 95 % percentiles of {found.bootstrap} bootstrap draws over whole d. Cells of one d are "
+        "no independent sample.",
         "NRMSE is the RMSE over the range of epsilon. MAPE weighs every cell's relative error the same, so cells with "
         "epsilon near 0 rule it.",
-        "Proven from: the larger of the best explicit set and Gilbert-Varshamov. Proven to: the least of Welch, "
+        "Proven from: the larger of the best explicit set and random coding. Proven to: the least of Welch, "
         "orthoplex and Levenshtein. A law in between is an interpolation of what one optimiser reached.",
         "epsilon is mean + 2 standard deviations of the cosines, a quantile of them; the laws speak of the largest. "
         "The published data do not hold the largest cosine of a model, so this report cannot correct for it.",
@@ -131,7 +131,7 @@ def _row_cells(row: TableRow) -> tuple[str, ...]:
 
 
 MODELS_NOTE = (
-    "ε/null: epsilon over 2/√d, the value of random directions. full: recomputed at the printed epsilon, whose "
+    "times random: epsilon over 2/√d, the value of random directions. full: recomputed at the printed epsilon, whose "
     "rounding moves the last digit; in brackets where epsilon ≥ 0.1, for which the paper prints no number. "
 )
 
