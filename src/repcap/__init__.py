@@ -60,6 +60,8 @@ if TYPE_CHECKING:  # what type checkers and editors see; the table below is what
     from repcap.verbs.pairs.study import pairs as pairs
     from repcap.verbs.probes.probe_result import Probes as Probes
     from repcap.verbs.probes.study import probes as probes
+    from repcap.verbs.readout.study import Readouts as Readouts
+    from repcap.verbs.readout.study import readout as readout
     from repcap.verbs.reproduce.study import Reproduction as Reproduction
     from repcap.verbs.reproduce.study import reproduce as reproduce
     from repcap.verbs.survey.study import survey as survey

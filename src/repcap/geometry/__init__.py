@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from repcap.geometry.pairs.histogram import Wanted as Wanted
     from repcap.geometry.pairs.pair_sample import sample_pairs as sample_pairs
     from repcap.geometry.pairs.tail import measured_tail as measured_tail
+    from repcap.geometry.readout.linear import read_rows as read_rows
     from repcap.geometry.readout.superposed import check_request as check_request
     from repcap.geometry.readout.superposed import guaranteed_active as guaranteed_active
     from repcap.geometry.readout.superposed import simulate as simulate
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from repcap.geometry.rows.views import Subset as Subset
 
 _WHERE = {
+    "read_rows": "readout.linear",
     "MeasureOptions": "measurement.measuring",
     "Measurement": "measurement.measurement",
     "Moments": "epsilon.moments",

@@ -28,6 +28,7 @@ VERBS: dict[str, Verb] = {
     "measure": Verb("Measure epsilon, class and capacity of a model.", MEASURE, ("measure", "Measured")),
     "inspect": Verb("List what could be measured in a source.", MEASURE),
     "pairs": Verb("The distribution of all pairwise cosines, and its tail.", MEASURE, ("pairs", "PairDistribution")),
+    "readout": Verb("How many tokens a linear readout tells apart at once.", MEASURE, ("readout", "Readouts")),
     "compare": Verb("Two matrices side by side, row against row.", MEASURE, ("compare", "Comparison")),
     "track": Verb("epsilon over the checkpoints of a training run.", MEASURE, ("track", "Track")),
     "dictionary": Verb("A sparse autoencoder's decoder, and against a model.", MEASURE, ("dictionary", "Dictionary")),
