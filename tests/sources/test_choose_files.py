@@ -119,7 +119,7 @@ def test_no_checkpoint(tmp_path) -> None:
         open_source(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "weights", "readme.md", "tf_model.h5"])
+@pytest.mark.parametrize("name", ["weights", "readme.md", "tf_model.h5"])
 def test_other_kinds_of_file(name, tmp_path) -> None:
     (tmp_path / name).write_bytes(b"something")
     with pytest.raises(SourceError, match=r"is no kind of file that repcap reads: \.safetensors, \.bin, .*, \.gguf"):

@@ -57,6 +57,8 @@ class Checkpoint(ABC):
     """False where this is known to be a part of a checkpoint: a missing tensor then proves nothing."""
     missing: str = "only a part of the checkpoint is here"
     """Why it is not complete."""
+    renames: bool = False
+    """True where the format gives matrices other names: one that is not found may be there, as `missing` says."""
     remote: bool = False
     """True where reading costs network: values are then compared in samples only."""
     warnings: tuple[str, ...] = ()

@@ -196,6 +196,37 @@ def read_directory(path: Path) -> None:
         read_places(file, "made.bin")
 
 
+def _message(*fields: tuple[int, bytes | int]) -> bytes:
+    """A message of protobuf."""
+    out = bytearray()
+    for number, value in fields:
+        kind, rest = (0, value) if isinstance(value, int) else (2, len(value))
+        for item in (number << 3 | kind, rest):
+            while item > 127:
+                out.append(item & 127 | 128)
+                item >>= 7
+            out.append(item)
+        out += value if isinstance(value, bytes) else b""
+    return bytes(out)
+
+
+def onnx(rng: Random) -> Files:
+    """A graph with two weights, one of them in a file beside it."""
+    kept: list[tuple[int, bytes | int]] = [(1, 12), (1, 4), (2, 1), (8, EMBED.encode()), (9, bytes(12 * 4 * 4))]
+    where = [("location", "data"), ("offset", "0"), ("length", "96")]
+    pairs = [(13, _message((1, key.encode()), (2, value.encode()))) for key, value in where]
+    beside: list[tuple[int, bytes | int]] = [(1, 12), (1, 4), (2, 10), (8, HEAD.encode()), (14, 1), *pairs]
+    for tensor in (kept, beside):
+        if rng.random() < 0.6:
+            place = rng.randrange(len(tensor))
+            number, value = tensor[place]
+            odd = mutations.raw(value, rng) if isinstance(value, bytes) else rng.choice(mutations.INTS)
+            tensor[place] = (rng.choice((number, number, 1, 2, 4, 8, 9, 13)), odd)
+    graph = _message((1, b"\x22\x00"), (5, _message(*kept)), (5, _message(*beside)), (2, b"g"))
+    body = _message((1, 9), (7, graph))
+    return {"model.onnx": mutations.raw(body, rng) if rng.random() < 0.3 else body, "data": bytes(96)}
+
+
 def arrays(rng: Random) -> Files:
     out = io.BytesIO()
     kind = rng.choice(["f4", "f8", ">f4", "i2", "c8", "?", "U3", "f2"])
@@ -365,6 +396,7 @@ PARSERS: dict[str, Parser] = {
     "gguf": Parser(gguf, read_source),
     "torch": Parser(torch_file, read_source),
     "torch by ranges": Parser(torch_file, read_directory),
+    "onnx": Parser(onnx, read_source),
     "arrays": Parser(arrays, read_source),
     "tokenizer": Parser(tokenizer, read_source),
     "models": Parser(models, lambda path: read_list(path / "m.yaml")),

@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from parsers import PARSERS, Parser
 
 from repcap.errors import RepcapError
+from repcap.text import printable
 
 SECONDS = float(os.environ.get("REPCAP_FUZZ_SECONDS", "20"))
 SEED = int(os.environ.get("REPCAP_FUZZ_SEED", "0"))
@@ -56,7 +57,7 @@ def attempt(parser: Parser, folder: Path, seed: int) -> str:
     try:
         parser.read(folder)
     except RepcapError as error:
-        line = str(error)
+        line = printable(str(error))  # as the command line shows it
         assert line.strip(), "an error without a word"
         assert "\n" not in line, f"more than one line: {line!r}"
         return "refused"

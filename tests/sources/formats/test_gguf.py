@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from repcap.errors import RepcapError, SourceError, VectorsError
 from repcap.sources import open_source
+from repcap.sources.formats.gguf_file import block_sizes, type_name
 from repcap.sources.formats.gguf_header import parse_gguf
-from repcap.sources.formats.gguf_types import block_sizes, type_name
 
 QUANTISED = sorted(kind.name for kind in gguf.quants._type_traits if kind.name != "BF16")
 WRITABLE = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "TQ1_0", "TQ2_0", "MXFP4"]

@@ -90,6 +90,7 @@ FORMATS: tuple[Format, ...] = (
         sure=r"consolidated(\.\d{1,9})?",
         part=r"(?P<stem>consolidated)\.\d{1,9}",
     ),
+    Format("onnx", (".onnx",), f"{_HERE}.onnx_file"),
     Format("npz", (".npz",), f"{_HERE}.arrays"),
     Format("npy", (".npy",), f"{_HERE}.arrays"),
 )

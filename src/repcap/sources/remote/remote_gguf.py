@@ -8,9 +8,8 @@ from pathlib import Path
 from repcap.errors import RemoteError
 from repcap.matrix import Matrix, MatrixInfo
 from repcap.sources.checkpoint import Checkpoint, TensorEntry, as_rows
-from repcap.sources.formats.gguf_file import SPLIT, GgufCheckpoint
+from repcap.sources.formats.gguf_file import SPLIT, GgufCheckpoint, block_sizes, decoder, type_name
 from repcap.sources.formats.gguf_header import MAX_HEADER, GgufHeader, IncompleteHeader, parse_gguf
-from repcap.sources.formats.gguf_types import block_sizes, decoder, type_name
 from repcap.sources.remote.hub_repo import HubRepo
 from repcap.sources.remote.remote_checkpoint import Reading
 from repcap.sources.remote.remote_file import (

@@ -16,6 +16,7 @@ from repcap.sources.roles.roles import ROLES, Roles, roles_of
 from repcap.sources.roles.scales import ScaledMatrix, apply_scales, refuse_packed
 from repcap.sources.roles.tying import Tying, judge_tying, vocabulary_size
 from repcap.sources.tokens import MAX_ID, MappedTokens
+from repcap.text import printable
 
 TOKEN_ROLES = ("embedding", "unembedding")
 
@@ -226,7 +227,7 @@ def _not_found(checkpoint: Checkpoint, matrix: str) -> str:
         return f"{spec} holds no tensors"
     if matrix not in ROLES:
         close = difflib.get_close_matches(matrix, list(tensors), 3, 0.5)
-        hint = f"; near to it: {', '.join(close)}" if close else ""
+        hint = f"; near to it: {', '.join(map(printable, close))}" if close else ""
         return f"{spec} holds no tensor {matrix!r}{hint}; see repcap inspect {spec}"
     found = vocabulary_like(checkpoint)
     why = "2-d tensors of a vocabulary-like shape"
@@ -235,5 +236,5 @@ def _not_found(checkpoint: Checkpoint, matrix: str) -> str:
         why = "its largest 2-d tensors"
     if not found:
         return f"{spec} holds no 2-d tensor, so nothing to measure"
-    listed = ", ".join(f"{entry.name} ({entry.shape[0]} x {entry.shape[1]})" for entry in found[:6])
+    listed = ", ".join(f"{printable(entry.name)} ({entry.shape[0]} x {entry.shape[1]})" for entry in found[:6])
     return f"{spec} has no {matrix} under a known name; {why}: {listed}; pick one with --matrix NAME"

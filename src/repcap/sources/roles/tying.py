@@ -91,7 +91,7 @@ def _config_words(said: bool | None) -> str:
 
 
 def _without_head(checkpoint: Checkpoint, said: bool | None) -> Tying:
-    if not checkpoint.complete:
+    if not checkpoint.complete or checkpoint.renames:
         return Tying(said, f"{checkpoint.missing}; {_config_words(said)}")
     evidence = "no unembedding in the source"
     if said is False:
