@@ -88,7 +88,7 @@ RESULTS = {
     "pack": lambda: repcap.pack(20, 8, steps=10),
     "pack, k <= d": lambda: repcap.pack(8, 8),
     "pack_max": lambda: repcap.pack_max(4, 0.5, search=False),
-    "inspect_source": lambda: repcap.inspect_source(torch.nn.Embedding(9, 4)),
+    "inspect": lambda: repcap.inspect(torch.nn.Embedding(9, 4)),
 }
 
 
@@ -152,7 +152,7 @@ WITH_PROVENANCE = (
     "pack",
     "pack_max",
     "interference",
-    "inspect_source",
+    "inspect",
 )
 
 
@@ -160,7 +160,7 @@ WITH_PROVENANCE = (
 def test_a_record_says_what_made_it(name):
     record = RESULTS[name]().to_dict()
     assert record["repcap_version"] == repcap.__version__
-    if name not in ("capacity", "fit", "inspect_source"):  # their arguments are keys of their own
+    if name not in ("capacity", "fit", "inspect"):  # their arguments are keys of their own
         assert record["options"]
 
 

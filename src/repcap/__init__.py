@@ -1,7 +1,7 @@
 """repcap: how many near-orthogonal directions fit into a language model's latent space.
 
     measure                                       epsilon, class and capacity of one matrix
-    inspect_source, open_source                   what a checkpoint holds; its rows in blocks
+    inspect, open_source                          what a checkpoint holds; its rows in blocks
     pairs, neighbours, compare, track             all its cosines, its tokens, against another, over a run
     tokens                                        those that were never trained
     dictionary, probes, latents                   an autoencoder's decoder, other weights, the residual stream
@@ -38,9 +38,8 @@ if TYPE_CHECKING:  # what type checkers and editors see; the table below is what
     from repcap.packing.largest import PackMax as PackMax
     from repcap.packing.largest import pack_max as pack_max
     from repcap.packing.packed import Packing as Packing
-    from repcap.sources import inspect_source as inspect_source
+    from repcap.packing.solve import pack as pack
     from repcap.sources import open_source as open_source
-    from repcap.sources.roles.inspection import Inspection as Inspection
     from repcap.studies.measured import Measured as Measured
     from repcap.studies.measured import measure as measure
     from repcap.verbs.compare.study import Comparison as Comparison
@@ -50,6 +49,9 @@ if TYPE_CHECKING:  # what type checkers and editors see; the table below is what
     from repcap.verbs.dictionary.study import Dictionary as Dictionary
     from repcap.verbs.dictionary.study import dictionary as dictionary
     from repcap.verbs.fit.study import fit as fit
+    from repcap.verbs.inspect.study import Inspection as Inspection
+    from repcap.verbs.inspect.study import inspect as inspect
+    from repcap.verbs.inspect.study import inspect_source as inspect_source
     from repcap.verbs.interference.study import Interference as Interference
     from repcap.verbs.interference.study import interference as interference
     from repcap.verbs.latents.study import Latents as Latents
@@ -74,8 +76,6 @@ if TYPE_CHECKING:  # what type checkers and editors see; the table below is what
 _PUBLIC: dict[str, str] = {
     "Measurement": "repcap.geometry.measurement.measurement",
     "Moments": "repcap.geometry.epsilon.moments",
-    "inspect_source": "repcap.sources",
-    "Inspection": "repcap.sources.roles.inspection",
     "open_source": "repcap.sources",
     "Batch": "repcap.jobs.batch",
     "Store": "repcap.jobs.store",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable
 from typing import Annotated
@@ -52,6 +53,11 @@ OnlyIds = Annotated[
     Iterable[int] | None, Option("Measure these rows alone.", read=parse_ids, write=as_ids, metavar="IDS")
 ]
 TokenizerRows = Annotated[bool, Option("Leave out rows beyond the tokenizer.")]
+Layers = Annotated[
+    Iterable[int],
+    Option("These layers alone: 0,5,10-12.", read=functools.partial(parse_ids, what="layer"), write=as_ids,
+           metavar="LAYERS"),
+]  # fmt: skip
 VocabSize = Annotated[int | None, Option("Measure the first V rows alone.", metavar="V")]
 StorePath = Annotated[
     str | os.PathLike[str],

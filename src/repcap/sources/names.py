@@ -201,6 +201,10 @@ def below(name: str, module: str) -> bool:
     return first == "weight" if rest else first != "bias" and not LEFT_OUT.search(first)
 
 
+NOT_TEXT = re.compile(r"vision|visual|image|audio|encoder\.block|speech")
+"""Parts of a multimodal model that read no text, by their names."""
+
+
 def plain(name: str) -> str:
     """`name` without wrapper prefixes and without `.weight`.
 

@@ -26,7 +26,7 @@ MEASURE, LAWS, PACKING, MANY = "Measure a model", "Laws and bounds", "Pack lines
 
 VERBS: dict[str, Verb] = {
     "measure": Verb("Measure epsilon, class and capacity of a model.", MEASURE, ("measure", "Measured")),
-    "inspect": Verb("List what could be measured in a source.", MEASURE),
+    "inspect": Verb("List what could be measured in a source.", MEASURE, ("inspect", "Inspection", "inspect_source")),
     "pairs": Verb("The distribution of all pairwise cosines, and its tail.", MEASURE, ("pairs", "PairDistribution")),
     "readout": Verb("How many tokens a linear readout tells apart at once.", MEASURE, ("readout", "Readouts")),
     "compare": Verb("Two matrices side by side, row against row.", MEASURE, ("compare", "Comparison")),

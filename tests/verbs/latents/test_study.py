@@ -153,7 +153,7 @@ def test_from_a_directory_with_a_beginning_of_sequence_token(folder, model, tmp_
     rest = torch.cat([window[3, 1:] for window in raw])
     assert done.json["tokens"] == len(ids) == len(rest)
     assert done.json["layers"][3]["raw"]["epsilon"] == pytest.approx(epsilon(rest), abs=1e-5)
-    assert done.json["sentence"].startswith(("Yes", "No"))
+    assert done.json["reading"].startswith(("Yes", "No"))
     weights = model.embed_tokens.weight.detach()
     assert done.json["embedding"]["epsilon"] == pytest.approx(epsilon(weights), abs=1e-5)
     assert done.json["embedding_on_text"]["epsilon"] == pytest.approx(epsilon(weights[sorted(set(ids))]), abs=1e-5)
@@ -195,26 +195,26 @@ def test_holds_where_the_states_are_the_embedding():
         layer.mlp.down_proj.weight.data.zero_()
     found = latents(still, ids=list(range(60)), window=60, device="cpu")
     assert found.holds
-    assert found.sentence.startswith("Yes")
+    assert found.reading.startswith("Yes")
     still.embed_tokens.weight.data[:30] += 0.2
     crowded = latents(still, ids=list(range(30, 60)), window=60, device="cpu")
     assert not crowded.holds
-    assert crowded.sentence.startswith("No")
+    assert crowded.reading.startswith("No")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"window": 1}, "--window 1"),
-        ({"tokens": 2}, "--tokens 2"),
-        ({"blocks": 1}, "--blocks 1"),
+        ({"window": 1}, "window = 1"),
+        ({"tokens": 2}, "tokens = 2"),
+        ({"blocks": 1}, "blocks = 1"),
         ({"layers": (9,)}, r"layers 0\.\.3"),
         ({"dtype": "int8"}, None),
     ],
 )
 def test_refusals(model, folder, options, message):
     if message is None:
-        with pytest.raises(InputError, match="--dtype int8"):
+        with pytest.raises(InputError, match="dtype = int8"):
             latents(folder, **options)
         return
     with pytest.raises(InputError, match=message):

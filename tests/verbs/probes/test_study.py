@@ -27,7 +27,7 @@ def largest(rows, embedding):
 
 def check(found, expected, embedding):
     """Every part of every block of `expected`, {(layer, part): (m, d) vectors}, and no others."""
-    assert {(part.layer, part.part) for part in found.parts} == set(expected)
+    assert {(part.layer, part.part) for part in found.weights} == set(expected)
     for (layer, name), rows in expected.items():
         part = found.of(layer, name)
         assert part.count == len(rows), (layer, name)
@@ -166,7 +166,7 @@ def test_gemma2_gains_are_one_plus_what_is_stored():
     stored = model.model.layers[0].pre_feedforward_layernorm.weight.detach().double()
     assert gains[0, "mlp in"].mean == pytest.approx(1.0 + float(stored.mean()))
     assert gains[0, "attn out"].tensor.endswith("0.post_attention_layernorm.weight")
-    assert all(part.aligned is None for part in found.parts)
+    assert all(part.aligned is None for part in found.weights)
 
 
 def test_groups_of_queries_as_internlm2_lays_them_out():
@@ -218,7 +218,7 @@ def test_random_vectors_only(repcap):
     model = random_gains(transformers.LlamaForCausalLM(transformers.LlamaConfig(**SMALL)))
     found = probes(model, device="cpu", align_rows=4, seed=1)
     again = probes(model, device="cpu", align_rows=4, seed=1)
-    assert [part.aligned for part in found.parts] == [part.aligned for part in again.parts]
+    assert [part.aligned for part in found.weights] == [part.aligned for part in again.weights]
     cosines = largest(model.model.layers[0].mlp.up_proj.weight, model.model.embed_tokens.weight)
     aligned = found.of(0, "up").aligned
     assert aligned.rows == 4
@@ -235,7 +235,7 @@ def test_chance_level_of_alignment():
     }
     from repcap.sources.formats.memory import TensorsCheckpoint
 
-    aligned = probes(TensorsCheckpoint("x", named), device="cpu").parts[0].aligned
+    aligned = probes(TensorsCheckpoint("x", named), device="cpu").weights[0].aligned
     assert aligned.largest == pytest.approx(aligned.random, rel=0.06)
 
 
@@ -295,7 +295,7 @@ def test_a_figure_that_cannot_be_drawn_is_refused_before_the_work(folder, tmp_pa
 def test_refusals(folder, tmp_path, repcap):
     with pytest.raises(InputError, match=r"layers 0\.\.1"):
         probes(str(folder), layers=(5,))
-    with pytest.raises(InputError, match="--align-rows -1"):
+    with pytest.raises(InputError, match="align_rows = -1"):
         probes(str(folder), align_rows=-1)
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(30, 4)))
     with pytest.raises(MatrixNotFound):

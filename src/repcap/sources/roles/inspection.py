@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from repcap._version import __version__
+from repcap.result import Result
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
 from repcap.sources.roles.roles import Roles
 from repcap.sources.roles.select import judge, resolve, token_warnings, vocabulary_like
@@ -48,9 +48,11 @@ class Candidate:
     """What decided role and tying."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Inspection:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Inspection(Result):
     """What `repcap inspect` shows."""
+
+    kind = "inspect"
 
     source: str
     format: str
@@ -82,9 +84,28 @@ class Inspection:
         padding = (f"{self.padding_rows} rows of the embedding have no token",) if self.padding_rows else ()
         return (*padding, *self.warnings)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain dictionaries, for JSON."""
-        return {**dataclasses.asdict(self), "repcap_version": __version__}
+    @property
+    def title(self) -> str:
+        return self.source
+
+    @property
+    def numbers(self) -> str:
+        """Format, size, family and commit."""
+        parts = [self.format, f"{self.tensor_count} tensors", f"{self.parameters:,} elements"]
+        if self.family:
+            parts.append(f"names as in {self.family}" if self.family != "declared" else "roles as the model declares")
+        if self.revision:
+            parts.append(f"commit {self.revision[:12]}")
+        return ", ".join(parts)
+
+    @property
+    def reading(self) -> str:
+        verdict = {True: "tied", False: "not tied", None: "tying unknown"}[self.tied]
+        return f"{verdict}: {self.evidence}" if self.evidence else ""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a tensor."""
+        return [dataclasses.asdict(tensor) for tensor in self.tensors]
 
 
 def inspect_checkpoint(checkpoint: Checkpoint, tensor: str | None = None) -> Inspection:

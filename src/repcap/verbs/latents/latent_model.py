@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
+from torch import nn
 
 from repcap.devices import resolve_device
 from repcap.errors import InputError, MissingExtraError, RepcapError, SourceError
+from repcap.sources.names import NOT_TEXT
+from repcap.sources.package import package_path
 from repcap.sources.remote.hub_environment import check_environment
-from repcap.verbs.probes.probe_names import NOT_TEXT
-
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
+from repcap.sources.spec import parse_spec
 
 RAW, NORMED = "raw", "normed"
 TOKENIZER_FILES = (
@@ -28,7 +28,7 @@ TOKENIZER_FILES = (
     "spiece.model",
 )
 
-OnState = Callable[[int, str, "torch.Tensor"], None]
+OnState = Callable[[int, str, torch.Tensor], None]
 """Called with (layer, `raw` or `normed`, states (tokens, d)). Layer 0 is what enters the first block."""
 
 
@@ -58,13 +58,9 @@ def load(source: Any, device: str = "auto", dtype: str = "float32") -> Loaded:
         import transformers  # noqa: F401 - only to say early, and in one line, that it is missing
     except ImportError as error:
         raise MissingExtraError("repcap latents", "latents") from error
-    import torch
-
     where = resolve_device(device)
     if isinstance(source, torch.nn.Module):
         return Loaded(type(source).__name__, source, None)
-    if dtype not in ("float32", "bfloat16", "float16"):
-        raise InputError(f"--dtype {dtype}: use float32, bfloat16 or float16")
     place, options = _place(str(source))
     with _silent():
         model = _from_pretrained(source, "AutoModel", place, dtype=getattr(torch, dtype), **options)
@@ -74,9 +70,6 @@ def load(source: Any, device: str = "auto", dtype: str = "float32") -> Loaded:
 
 def _place(source: str) -> tuple[str, dict[str, Any]]:
     """(directory or repository, options) for transformers."""
-    from repcap.sources.package import package_path
-    from repcap.sources.spec import parse_spec
-
     spec = parse_spec(source)
     if spec.tensor is not None:
         raise InputError(f"{source}: latents need a whole model, not one tensor")
@@ -217,8 +210,6 @@ class Taps:
         SourceError
             if the model fails on it (out of memory, ids that it does not take alone, ...).
         """
-        import torch
-
         self._wanted, self._normed, self._current = frozenset(layers), set(), (-1, None)
         device = next(self._model.parameters()).device
         try:
@@ -260,8 +251,6 @@ def is_norm(module: nn.Module) -> bool:
 
 def find_blocks(model: nn.Module) -> Sequence[nn.Module]:
     """The blocks of a model's text part: its first ModuleList as long as the configuration's number of layers."""
-    from torch.nn import ModuleList
-
     config = _text_config(model)
     if getattr(config, "is_encoder_decoder", False):
         raise SourceError(f"{type(model).__name__} is an encoder-decoder: it has two residual streams, give a decoder")
@@ -271,7 +260,7 @@ def find_blocks(model: nn.Module) -> Sequence[nn.Module]:
     lists = [
         module
         for name, module in model.named_modules()
-        if isinstance(module, ModuleList) and len(module) == count and not NOT_TEXT.search(name)
+        if isinstance(module, nn.ModuleList) and len(module) == count and not NOT_TEXT.search(name)
     ]
     if not lists:
         raise SourceError(f"{type(model).__name__} has no list of {count} blocks, as its configuration says")

@@ -14,11 +14,13 @@ from repcap.geometry.epsilon.epsilon import Spread
 from repcap.geometry.measurement.stream import FedBuilder, StreamMoments
 from repcap.geometry.rows.unit_rows import Normaliser
 from repcap.matrix import ProgressFn
-from repcap.verbs.latents.latent_model import NORMED, RAW, Taps
-from repcap.verbs.latents.study import LatentOptions, StateSpread
+from repcap.verbs.latents.latent_model import NORMED, RAW, Taps, find_blocks, max_window
+from repcap.verbs.latents.latent_result import LatentPlan, StateSpread
 
 if TYPE_CHECKING:
     from torch import nn
+
+__all__ = ["LayerStates", "find_blocks", "max_window", "read_layers"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,18 +38,18 @@ def read_layers(
     windows: Sequence[np.ndarray],
     layers: Sequence[int],
     dim: int,
-    options: LatentOptions,
+    plan: LatentPlan,
     on_progress: ProgressFn | None,
 ) -> tuple[dict[int, LayerStates], int]:
     """States of `layers` over all windows, and the number of jackknife blocks.
 
-    Two passes for each group of layers whose sums fit into `options.memory`: for raw and normed states two sums of
+    Two passes for each group of layers whose sums fit into `plan.memory`: for raw and normed states two sums of
     8 d^2 bytes at a time, and a quarter more for products.
     """
-    size = max(1, options.memory // (40 * dim * dim))
+    size = max(1, plan.memory // (40 * dim * dim))
     groups = [list(layers[at : at + size]) for at in range(0, len(layers), size)]
     tokens = sum(map(len, windows))
-    pieces = max(1, round(options.blocks * len(windows[0]) / tokens))
+    pieces = max(1, round(plan.blocks * len(windows[0]) / tokens))
     clock = _Clock(2 * tokens * len(groups), on_progress)
     found: dict[int, LayerStates] = {}
     blocks = 0
@@ -61,7 +63,7 @@ def read_layers(
                     reader.check(group)
                     clock.tick(len(window))
         blocks = reader.views[group[0], RAW].blocks
-        found |= {layer: reader.result(layer, options.z) for layer in group}
+        found |= {layer: reader.result(layer, plan.z) for layer in group}
     return found, blocks
 
 

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
-import time
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from repcap import geometry
-from repcap._version import __version__
-from repcap.errors import InputError
+from repcap import geometry, sources
+from repcap.errors import InputError, OptionError
 from repcap.matrix import ProgressFn
+from repcap.numerics import Z_DEFAULT
+from repcap.options import Device, Layers, Option, Z, verb
+from repcap.verbs.latents.latent_result import LatentPlan, Latents, LayerLatents, StateSpread
 
 if TYPE_CHECKING:
     from repcap.geometry.epsilon.epsilon import Spread
     from repcap.geometry.measurement.measurement import Measurement
     from repcap.verbs.latents.latent_model import Loaded
+    from repcap.verbs.latents.latent_stream import LayerStates
+
+__all__ = ["Latents", "latents", "read_pieces"]
 
 TOLERANCE = 0.1
 """A layer whose epsilon is within a tenth of the embedding's is called near, whatever the standard errors."""
@@ -30,183 +34,30 @@ PIECE = 1 << 20
 """Characters of a text that are turned into tokens at once."""
 
 
-@dataclasses.dataclass(frozen=True)
-class StateSpread:
-    """States of one layer, raw or normed. spread: without the first position of each window; se: of its epsilon,
-    jackknife over blocks of the text, None from fewer than three blocks. with_first: all positions. centred: without
-    the mean state.
-    """
-
-    spread: Spread
-    se: float | None
-    with_first: Spread
-    centred: Spread | None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            **self.spread.to_dict(),
-            "epsilon_se": self.se,
-            "with_first": self.with_first.to_dict(),
-            "centred": self.centred.to_dict() if self.centred else None,
-        }
-
-
-@dataclasses.dataclass(frozen=True)
-class LayerLatents:
-    """One layer: 0 is what enters the first block, l what leaves block l.
-
-    raw: the residual stream itself. normed: as the next block's first normalisation (after the last block the final
-    one) hands it on; None where the model normalises elsewhere. median_norm: length of the states without the first
-    position; first_norm: median length at the first position of a window. holds: whether epsilon of `raw` agrees with
-    the embedding's.
-    """
-
-    layer: int
-    raw: StateSpread
-    normed: StateSpread | None
-    median_norm: float
-    first_norm: float
-    holds: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "layer": self.layer,
-            "raw": self.raw.to_dict(),
-            "normed": self.normed.to_dict() if self.normed else None,
-            "median_norm": self.median_norm,
-            "first_norm": self.first_norm,
-            "holds": self.holds,
-        }
-
-
-@dataclasses.dataclass(frozen=True)
-class Latents:
-    """epsilon of the residual stream over the tokens of a text, layer by layer, against the embedding's.
-
-    embedding: all rows. embedding_on_text: the rows of the distinct tokens of the text, None for fewer than two.
-    tokens: positions read; distinct: different tokens; windows of `window` tokens; blocks of the jackknife.
-    """
-
-    source: str
-    text: str
-    tokens: int
-    distinct: int
-    window: int
-    windows: int
-    blocks: int
-    embedding: Measurement
-    embedding_on_text: Spread | None
-    layers: tuple[LayerLatents, ...]
-    notes: tuple[str, ...]
-    options: dict[str, Any]
-    device: str
-    seconds: float
-    revision: str | None = None
-
-    @property
-    def holds(self) -> bool:
-        """Whether epsilon agrees with the embedding's at every layer."""
-        return all(layer.holds for layer in self.layers)
-
-    @property
-    def sentence(self) -> str:
-        """The answer in words: does the embedding's epsilon hold for the latent space of this model?"""
-        return answer(self.embedding.epsilon, self.embedding_centred, self.layers)
-
-    @property
-    def embedding_centred(self) -> float | None:
-        """epsilon of the embedding without its mean row; None where nothing is left of it."""
-        found = [variant.epsilon for variant in self.embedding.variants if variant.rows == "centred"]
-        return found[0] if found else None
-
-    def to_dict(self) -> dict[str, Any]:
-        found = self.embedding
-        return {
-            "source": self.source,
-            "revision": self.revision,
-            "text": self.text,
-            "tokens": self.tokens,
-            "distinct_tokens": self.distinct,
-            "window": self.window,
-            "windows": self.windows,
-            "blocks": self.blocks,
-            "dim": found.dim,
-            "z": found.spread.z,
-            "epsilon_null": found.epsilon_null,
-            "embedding": {
-                **found.spread.to_dict(),
-                "epsilon_se": found.epsilon_se,
-                "epsilon_centred": self.embedding_centred,
-            },
-            "embedding_on_text": self.embedding_on_text.to_dict() if self.embedding_on_text else None,
-            "layers": [layer.to_dict() for layer in self.layers],
-            "holds": self.holds,
-            "sentence": self.sentence,
-            "notes": list(self.notes),
-            "options": self.options,
-            "device": self.device,
-            "seconds": self.seconds,
-            "repcap_version": __version__,
-        }
-
-
-def answer(embedding: float, embedding_centred: float | None, layers: Sequence[LayerLatents]) -> str:
-    """One sentence: whether epsilon of the states is the embedding's, and by how much not; and without the means."""
-    apart = [layer for layer in layers if not layer.holds]
-    centred = [layer.raw.centred.epsilon for layer in layers if layer.raw.centred is not None]
-    rest = ""
-    if centred and embedding_centred is not None:
-        rest = (
-            f" Without the mean row and the mean states it is {embedding_centred:.4f} in the embedding and "
-            f"{min(centred):.4f} to {max(centred):.4f} in the layers."
-        )
-    if not apart:
-        return (
-            f"Yes: on this text epsilon of the residual stream agrees with the embedding's {embedding:.4f} at all "
-            f"{len(layers)} layers, within a tenth or two standard errors.{rest}"
-        )
-    worst = max(apart, key=lambda layer: abs(layer.raw.spread.epsilon - embedding))
-    value = worst.raw.spread.epsilon
-    return (
-        f"No: on this text epsilon of the residual stream differs from the embedding's {embedding:.4f} at {len(apart)} "
-        f"of {len(layers)} layers by more than a tenth and more than two standard errors, most at layer {worst.layer} "
-        f"({value:.4f}, {value / embedding:.2f} times).{rest}"
-    )
-
-
-@dataclasses.dataclass(frozen=True)
-class LatentOptions:
-    """window: tokens read at once; tokens: read so many at most; blocks: of the jackknife, about so many.
-
-    layers: which, all by default. memory: bytes of sums at once; a large model takes more passes over the text.
-    """
-
-    window: int = 256
-    tokens: int | None = None
-    blocks: int = 30
-    layers: tuple[int, ...] = ()
-    z: float = 2.0
-    device: str = "auto"
-    dtype: str = "float32"
-    memory: int = 4 << 30
-
-    def check(self) -> None:
-        """Raise InputError for a value that means nothing."""
-        if self.window < 2:
-            raise InputError(f"--window {self.window}: a window needs at least two tokens")
-        if self.tokens is not None and self.tokens < 3:
-            raise InputError(f"--tokens {self.tokens}: read at least three tokens")
-        if self.blocks < 3:
-            raise InputError(f"--blocks {self.blocks}: a standard error needs at least three blocks")
-
-
+@verb
 def latents(
     source: Any,
-    text: str | Path | None = None,
+    text: Annotated[
+        str | os.PathLike[str] | None, Option("UTF-8 text to read (default: a passage that repcap ships).")
+    ] = None,
     *,
-    ids: Sequence[int] | None = None,
+    ids: Iterable[int] | None = None,
+    window: Annotated[int, Option("Tokens read at once.", least=2, why="a window needs at least two tokens")] = 256,
+    tokens: Annotated[
+        int | None, Option("Read so many tokens at most.", least=3, why="read at least three tokens")
+    ] = None,
+    blocks: Annotated[
+        int,
+        Option("Blocks of text of the jackknife, about.", least=3, why="a standard error needs at least three blocks"),
+    ] = 30,
+    layers: Layers = (),
+    z: Z = Z_DEFAULT,
+    dtype: Annotated[
+        str, Option("The model in float32, bfloat16 or float16.", choices=("float32", "bfloat16", "float16"))
+    ] = "float32",
+    device: Device = "auto",
+    memory: Annotated[int, Option("Bytes of sums at once.", silent=True, shown=False)] = 4 << 30,
     on_progress: ProgressFn | None = None,
-    **options: Any,
 ) -> Latents:
     """Mean, standard deviation and epsilon of the residual-stream states of a decoder, at every layer.
 
@@ -218,10 +69,12 @@ def latents(
         a UTF-8 text file; by default the passage that repcap ships.
     ids : sequence of int, optional
         token ids instead of a text; needed with a model in memory, which brings no tokenizer.
+    window, tokens, blocks :
+        tokens read at once; read so many at most; of the jackknife, about so many.
+    layers, memory :
+        which layers, all by default; bytes of sums at once: a large model takes more passes over the text.
     on_progress : callable, optional
         called with (tokens read, tokens to read) over all passes.
-    options
-        of `LatentOptions`.
 
     The text is read in windows that do not overlap. The states are added to sums and forgotten; the standard error
     needs the text a second time. States of neighbouring positions depend on each other, so it is a jackknife over
@@ -238,25 +91,24 @@ def latents(
     MissingExtraError, SourceError, InputError
         if transformers is missing, the model or the text cannot be read, or the text has fewer than three tokens.
     """
-    from repcap.verbs.latents.latent_model import encode, load
+    from repcap.verbs.latents import latent_model as running  # loads torch
 
-    started, chosen = time.perf_counter(), LatentOptions(**options)
-    chosen.check()
     name = "token ids" if ids is not None else SHIPPED if text is None else str(text)
     pieces = iter(()) if ids is not None else read_pieces(text)
     first = next(pieces, "")  # a text that cannot be read is refused before a model is loaded
-    loaded = load(source, chosen.device, chosen.dtype)
+    loaded = running.load(source, device, dtype)
     front: list[int] = []
     if ids is not None:
-        stream = np.asarray(ids, dtype=np.int64)[: chosen.tokens]
+        stream = np.asarray(list(ids), dtype=np.int64)[:tokens]
     elif loaded.tokenizer is None:
         raise InputError("a model in memory brings no tokenizer: give ids= instead of a text")
     else:
-        front, stream = encode(loaded.tokenizer, itertools.chain([first], pieces), chosen.tokens)
-    return _study(loaded, name, front, stream, chosen, started, on_progress)
+        front, stream = running.encode(loaded.tokenizer, itertools.chain([first], pieces), tokens)
+    plan = LatentPlan(window=window, blocks=blocks, layers=tuple(layers), z=z, memory=memory)
+    return _study(loaded, name, front, stream, plan, on_progress)
 
 
-def read_pieces(text: str | Path | None = None) -> Iterator[str]:
+def read_pieces(text: str | os.PathLike[str] | None = None) -> Iterator[str]:
     """A UTF-8 text in pieces of about a million characters that end with a line, or else a word; None: the shipped one.
 
     A shorter text is one piece. Memory: two pieces.
@@ -286,41 +138,28 @@ def _study(
     name: str,
     front: list[int],
     stream: np.ndarray,
-    options: LatentOptions,
-    started: float,
+    plan: LatentPlan,
     on_progress: ProgressFn | None,
 ) -> Latents:
-    from repcap.sources import open_source
-    from repcap.verbs.latents.latent_model import find_blocks, max_window
-    from repcap.verbs.latents.latent_stream import read_layers
+    from repcap.verbs.latents.latent_stream import find_blocks, max_window, read_layers
 
     if len(stream) < 3:
         raise InputError(f"{name} has {len(stream)} tokens: at least three are needed")
-    layers = _layers(options.layers, len(find_blocks(loaded.model)) + 1)
-    embedding = open_source(loaded.model, "embedding")
+    layers = _layers(plan.layers, len(find_blocks(loaded.model)) + 1)
+    embedding = sources.open_source(loaded.model, "embedding")
     if stream.max() >= embedding.count or stream.min() < 0:
         wrong = stream.max() if stream.max() >= embedding.count else stream.min()
         raise InputError(f"token id {wrong} is no row of the embedding, which has {embedding.count}")
-    window = min(options.window, max_window(loaded.model) or options.window)
+    window = min(plan.window, max_window(loaded.model) or plan.window)
     step = max(1, window - len(front))
     before = np.array(front, dtype=np.int64)
     windows = [np.concatenate([before, stream[at : at + step]]) for at in range(0, len(stream), step)]
-    whole = geometry.measure_matrix(embedding, geometry.MeasureOptions(z=options.z, centre=True))
+    whole = geometry.measure_matrix(embedding, geometry.MeasureOptions(z=plan.z, centre=True))
     distinct: list[int] = np.unique(stream).tolist()
-    of_text = geometry.MeasureOptions(z=options.z, only_ids=distinct)
+    of_text = geometry.MeasureOptions(z=plan.z, only_ids=distinct)
     on_text = geometry.measure_matrix(embedding, of_text).spread if len(distinct) > 1 else None
-    found, blocks = read_layers(loaded.model, windows, layers, whole.dim, options, on_progress)
-    judged = tuple(
-        LayerLatents(
-            layer=layer,
-            raw=part.raw,
-            normed=part.normed,
-            median_norm=part.median_norm,
-            first_norm=part.first_norm,
-            holds=agrees(part.raw, whole),
-        )
-        for layer, part in sorted(found.items())
-    )
+    found, blocks = read_layers(loaded.model, windows, layers, whole.dim, plan, on_progress)
+    judged = _judged(found, whole)
     return Latents(
         source=loaded.name,
         text=name,
@@ -333,17 +172,30 @@ def _study(
         embedding_on_text=on_text,
         layers=judged,
         notes=tuple(_notes(judged, len(stream), whole.dim, on_text, whole)),
-        options=dataclasses.asdict(options),
         device=str(next(loaded.model.parameters()).device),
-        seconds=time.perf_counter() - started,
         revision=getattr(loaded.model.config, "_commit_hash", None),
+    )
+
+
+def _judged(found: Mapping[int, LayerStates], embedding: Measurement) -> tuple[LayerLatents, ...]:
+    return tuple(
+        LayerLatents(
+            layer=layer,
+            raw=part.raw,
+            normed=part.normed,
+            median_norm=part.median_norm,
+            first_norm=part.first_norm,
+            holds=agrees(part.raw, embedding),
+        )
+        for layer, part in sorted(found.items())
     )
 
 
 def _layers(wanted: tuple[int, ...], count: int) -> list[int]:
     wrong = next((layer for layer in wanted if not 0 <= layer < count), None)
     if wrong is not None:
-        raise InputError(f"--layers {wrong}: this model has layers 0..{count - 1} (0 is the input of the first block)")
+        why = f"this model has layers 0..{count - 1} (0 is the input of the first block)"
+        raise OptionError("layers", wrong, why)
     return sorted(set(wanted)) or list(range(count))
 
 

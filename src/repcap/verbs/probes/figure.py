@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def draw_probes(record: Mapping[str, Any], path: str | os.PathLike[str], formats: Sequence[str] = ()) -> list[Path]:
+def draw(record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, *, ax: Axes | None = None) -> Any:
     """Draw a record of `repcap probes --json`: ratio to random directions, and largest |cosine| with the embedding.
+
+    Into a file, into `ax` (the ratio), or into a new figure: see `style.draw_panels`.
 
     Raises
     ------
@@ -37,20 +38,24 @@ def draw_probes(record: Mapping[str, Any], path: str | os.PathLike[str], formats
             ratio[at] = part["epsilon_ratio"]
         if part["aligned"]:
             cosine[at] = part["aligned"]["largest"]
-    maps = [(ratio, "epsilon / that of random directions", "viridis", np.nanmin(ratio, initial=1.0))]
-    if not np.isnan(cosine).all():
-        maps.append((cosine, "largest |cosine| with a token", "magma", 0.0))
-    size = (3.6 * len(maps), max(2.7, 0.14 * len(layers) + 1.2))
-    with style.figure(size, 1, len(maps), squeeze=False) as (drawn, grid):
-        for axes, (values, title, colours, least) in zip(grid[0], maps, strict=True):
-            _map(drawn, axes, values, names, layers, colours, least)
-            axes.set_title(title)
+
+    def of_ratio(axes: Axes) -> None:
+        _map(axes, ratio, names, layers, "viridis", np.nanmin(ratio, initial=1.0))
+        axes.set_title("epsilon / that of random directions")
+
+    def of_cosine(axes: Axes) -> None:
+        _map(axes, cosine, names, layers, "magma", 0.0)
+        axes.set_title("largest |cosine| with a token")
+
+    def finish(drawn: Figure, _panels: Sequence[Axes]) -> None:
         drawn.suptitle(style.short_name(str(record["source"])), fontsize=10, x=0.01, ha="left")
-        return style.save(drawn, path, formats)
+
+    panels = [of_ratio] if np.isnan(cosine).all() else [of_ratio, of_cosine]
+    size = (3.6 * len(panels), max(2.7, 0.14 * len(layers) + 1.2))
+    return style.draw_panels(panels, path, ax, size=size, finish=finish)
 
 
 def _map(
-    drawn: Figure,
     axes: Axes,
     values: np.ndarray,
     names: Sequence[str],
@@ -64,4 +69,4 @@ def _map(
     axes.set_yticks(range(0, len(layers), step), [str(layer) for layer in layers[::step]])
     axes.set_ylabel("block")
     axes.grid(False)
-    drawn.colorbar(image, ax=axes, aspect=40)
+    axes.figure.colorbar(image, ax=axes, aspect=40)

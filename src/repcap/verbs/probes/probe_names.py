@@ -297,8 +297,6 @@ GATED_QUERIES = ("qwen3_next", "qwen3_5", "qwen3next", "qwen35")
 """Beginnings of model_type where `q` holds, head by head, the queries and then as many rows of the output's gate."""
 
 _BLOCK = re.compile(r"^(?P<prefix>(?:.*?\.)?)(?:layers|h|blocks|blk)\.(?P<layer>\d+)\.(?P<inner>.+)$")
-NOT_TEXT = re.compile(r"vision|visual|image|audio|encoder\.block|speech")
-"""Parts of a multimodal model that read no text, by their names."""
 _PATTERNS = {weight: re.compile(re.escape(weight.name).replace(r"\#", r"\d+")) for weight in WEIGHTS}
 
 
@@ -309,7 +307,7 @@ def in_block(name: str) -> tuple[int, str] | None:
     ((3, 'mlp.up_proj'), (0, 'attn_q'), None)
     """
     found = _BLOCK.match(names.plain(name))
-    if found is None or NOT_TEXT.search(found["prefix"]):
+    if found is None or names.NOT_TEXT.search(found["prefix"]):
         return None
     return int(found["layer"]), found["inner"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from repcap._version import __version__
+from repcap.result import Result
 from repcap.verbs.probes.probe_names import PARTS
 
 if TYPE_CHECKING:
@@ -81,39 +81,49 @@ class GainScale:
         return dataclasses.asdict(self)
 
 
-@dataclasses.dataclass(frozen=True)
-class Probes:
-    """Every part of every block that was found. embedding: its spread; skipped: (tensor, why)."""
+@dataclasses.dataclass(frozen=True, repr=False)
+class Probes(Result):
+    """Every part of every block that was found. embedding: its spread; weights: the parts; skipped: (tensor, why)."""
+
+    kind = "probes"
 
     source: str
     dim: int
     embedding: Spread
-    parts: tuple[Part, ...]
+    weights: tuple[Part, ...]
     gains: tuple[GainScale, ...]
     skipped: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
-    options: dict[str, Any]
-    seconds: float
     revision: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """Parts that occur, in the order of a block."""
-        present = {part.part for part in self.parts}
+        present = {part.part for part in self.weights}
         return tuple(name for name in PARTS if name in present)
 
     @property
     def layers(self) -> tuple[int, ...]:
-        return tuple(sorted({part.layer for part in self.parts}))
+        return tuple(sorted({part.layer for part in self.weights}))
 
     def of(self, layer: int, name: str) -> Part | None:
         """One part of one block."""
-        return next((part for part in self.parts if part.layer == layer and part.part == name), None)
+        return next((part for part in self.weights if part.layer == layer and part.part == name), None)
 
     @property
-    def sentence(self) -> str:
+    def title(self) -> str:
+        return f"{self.source}, {len(self.layers)} blocks, {self.dim} dimensions"
+
+    @property
+    def numbers(self) -> str:
+        known = {name: [p.spread.ratio for p in self.weights if p.part == name and p.spread] for name in self.names}
+        means = ", ".join(f"{name} {sum(ratios) / len(ratios):.2f}" for name, ratios in known.items() if ratios)
+        return f"epsilon as a multiple of random directions': {means}"
+
+    @property
+    def reading(self) -> str:
         """The range of the ratio to random directions, and the strongest alignment, in words."""
-        known = [part for part in self.parts if part.spread is not None]
+        known = [part for part in self.weights if part.spread is not None]
         if not known:
             return "No part has two vectors with a direction."
         low = min(known, key=lambda part: part.spread.ratio if part.spread else 0.0)
@@ -125,7 +135,7 @@ class Probes:
             f"({high.part}, layer {high.layer}) times that of random directions; the embedding's is "
             f"{self.embedding.ratio:.2f} times"
         )
-        aligned = [part for part in self.parts if part.aligned is not None]
+        aligned = [part for part in self.weights if part.aligned is not None]
         if aligned:
             best = max(aligned, key=lambda part: part.aligned.largest if part.aligned else 0.0)
             assert best.aligned is not None
@@ -136,19 +146,22 @@ class Probes:
             )
         return text + "."
 
-    def to_dict(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         return {
             "source": self.source,
             "revision": self.revision,
             "dim": self.dim,
             "epsilon_null": self.embedding.null,
             "embedding": self.embedding.to_dict(),
-            "parts": [part.to_dict() for part in self.parts],
+            "parts": [part.to_dict() for part in self.weights],
             "gains": [gain.to_dict() for gain in self.gains],
             "skipped": [{"tensor": tensor, "reason": why} for tensor, why in self.skipped],
-            "sentence": self.sentence,
             "notes": list(self.notes),
-            "options": self.options,
-            "seconds": self.seconds,
-            "repcap_version": __version__,
         }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a part of a block."""
+        return [
+            {key: value for key, value in part.to_dict().items() if not isinstance(value, (list, dict))}
+            for part in self.weights
+        ]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
-from repcap import geometry
-from repcap.errors import InputError, RepcapError
+from repcap import geometry, sources
+from repcap.errors import InputError, OptionError, RepcapError
+from repcap.laws.limits.existence import random_coherence
 from repcap.matrix import Matrix, ProgressFn
+from repcap.numerics import Z_DEFAULT
+from repcap.options import Device, Layers, Option, Seed, Z, verb
 from repcap.verbs.probes.probe_names import ATTN_IN, BEFORE_ATTENTION, MLP_IN, PARTS, WRITES
 from repcap.verbs.probes.probe_result import Aligned, GainScale, Part, Probes
 from repcap.verbs.probes.probe_weights import Found, Gain, Piece, find_weights, open_part
@@ -29,28 +31,31 @@ ALIGN_WORK = 2e13
 LEAST_ROWS = 16
 
 
-@dataclasses.dataclass(frozen=True)
-class ProbeOptions:
-    """layers: which, all by default. fold: multiply what reads by the gain of the norm before it.
-
-    align_rows: vectors of each part that are compared with the embedding, at random; None: all, or as many as 2e13
-    operations allow; 0: none.
-    """
-
-    layers: tuple[int, ...] = ()
-    fold: bool = False
-    align_rows: int | None = None
-    z: float = 2.0
-    seed: int = 0
-    device: str = "auto"
-
-
-def probes(source: Any, *, on_progress: ProgressFn | None = None, **options: Any) -> Probes:
+@verb
+def probes(
+    source: Any,
+    *,
+    layers: Layers = (),
+    fold: Annotated[bool, Option("Multiply what reads by the gain of the norm before it.")] = False,
+    align_rows: Annotated[
+        int | None,
+        Option(
+            "Compare so many vectors a part with the embedding; 0: none.",
+            least=0,
+            why="give a number of rows, 0 for none",
+        ),
+    ] = None,
+    z: Z = Z_DEFAULT,
+    seed: Seed = 0,
+    device: Device = "auto",
+    on_progress: ProgressFn | None = None,
+) -> Probes:
     """Measure the vectors with which a model's blocks read from and write to its residual stream.
 
     Rows of q, k, v, gate, up (and routers), columns of o and down, gains of the norms; found by their names
     (`probe_names`). Weights of a block under no known name that are as wide as the stream are listed in `skipped`.
-    Options: see `ProbeOptions`. on_progress: called with (layers done, layers).
+    layers: which blocks, all by default. align_rows: vectors of each part that are compared with the embedding, at
+    random; None: all, or as many as 2e13 operations allow; 0: none. on_progress: called with (layers done, layers).
 
     Cost: O(m d^2) for m vectors, and 2 m n d operations for their alignment with n embedding rows. Memory: the unit
     rows of the embedding where they fit 1 GiB (else they are read again for each layer), blocks of 64 MiB of the
@@ -61,38 +66,30 @@ def probes(source: Any, *, on_progress: ProgressFn | None = None, **options: Any
     SourceError, InputError
         if the source cannot be read, no weight has a known name, or a layer is not there.
     """
-    from repcap.sources.opening import open_checkpoint
-    from repcap.sources.roles.select import choose
-
-    started, chosen = time.perf_counter(), ProbeOptions(**options)
-    if chosen.align_rows is not None and chosen.align_rows < 0:
-        raise InputError(f"--align-rows {chosen.align_rows}: give a number of rows, 0 for none")
-    checkpoint = open_checkpoint(source)
-    with choose(checkpoint, "embedding") as embedding:
+    checkpoint = sources.open_checkpoint(source)
+    with sources.choose(checkpoint, "embedding") as embedding:
         found = find_weights(checkpoint, embedding.dim)
-        layers = _layers(chosen.layers, found.layers)
-        limit = _limit(found, layers, embedding, chosen.align_rows)
-        table = geometry.UnitTable(embedding, chosen.device) if limit != 0 else None
-        walk = _Walk(checkpoint, found, embedding, table, chosen, limit)
+        blocks = _layers(tuple(layers), found.layers)
+        limit = _limit(found, blocks, embedding, align_rows)
+        table = geometry.UnitTable(embedding, device) if limit != 0 else None
+        walk = _Walk(checkpoint, found, embedding, table, _How(limit, fold, z, seed, device))
         whole = walk.embedding()
         parts: list[Part] = []
-        for done, layer in enumerate(layers):
+        for done, layer in enumerate(blocks):
             parts += walk.layer(layer)
             if on_progress is not None:
-                on_progress(done + 1, len(layers))
-        gains = tuple(_scale(checkpoint, gain) for gain in found.gains if gain.layer is None or gain.layer in layers)
+                on_progress(done + 1, len(blocks))
+        gains = tuple(_scale(checkpoint, gain) for gain in found.gains if gain.layer is None or gain.layer in blocks)
     if not parts:
         raise InputError(f"{checkpoint.spec}: no weight could be read; the first: {': '.join(walk.skipped[0])}")
     return Probes(
         source=checkpoint.spec,
         dim=embedding.dim,
         embedding=whole,
-        parts=tuple(parts),
+        weights=tuple(parts),
         gains=gains,
         skipped=(*found.skipped, *walk.skipped),
-        notes=tuple(_notes(limit, chosen, found, walk.skipped)),
-        options=dataclasses.asdict(chosen),
-        seconds=time.perf_counter() - started,
+        notes=tuple(_notes(walk.how, align_rows, found, walk.skipped)),
         revision=checkpoint.revision,
     )
 
@@ -100,7 +97,7 @@ def probes(source: Any, *, on_progress: ProgressFn | None = None, **options: Any
 def _layers(wanted: tuple[int, ...], there: list[int]) -> list[int]:
     wrong = next((layer for layer in wanted if layer not in there), None)
     if wrong is not None:
-        raise InputError(f"--layers {wrong}: this model has layers {there[0]}..{there[-1]}")
+        raise OptionError("layers", wrong, f"this model has layers {there[0]}..{there[-1]}")
     return sorted(set(wanted)) or there
 
 
@@ -113,15 +110,15 @@ def _limit(found: Found, layers: Sequence[int], embedding: Matrix, asked: int | 
     return None if sum(sizes) <= each else max(LEAST_ROWS, int(each / len(sizes)))
 
 
-def _notes(limit: int | None, options: ProbeOptions, found: Found, failed: Sequence[tuple[str, str]]) -> list[str]:
+def _notes(how: _How, asked: int | None, found: Found, failed: Sequence[tuple[str, str]]) -> list[str]:
     notes = []
-    if limit:
-        how = "as asked" if options.align_rows else "to bound the work; --align-rows takes another number"
+    if how.limit:
+        why = "as asked" if asked else "to bound the work; `align_rows` takes another number"
         notes.append(
-            f"alignment with the embedding is from at most {limit} random vectors of each part ({how}): "
+            f"alignment with the embedding is from at most {how.limit} random vectors of each part ({why}): "
             "the largest of all is at least that"
         )
-    if options.fold:
+    if how.fold:
         notes.append("what reads is multiplied by the gain of the norm before it")
     if found.skipped or failed:
         tensor, why = (*found.skipped, *failed)[0]
@@ -144,6 +141,16 @@ def _scale(checkpoint: Checkpoint, gain: Gain) -> GainScale:
     )
 
 
+class _How(NamedTuple):
+    """limit: vectors of a part that are compared with the embedding; None for all."""
+
+    limit: int | None
+    fold: bool
+    z: float
+    seed: int
+    device: str
+
+
 class _Walk:
     """Goes through the blocks of one checkpoint, one open at a time."""
 
@@ -153,23 +160,22 @@ class _Walk:
         found: Found,
         embedding: Matrix,
         table: UnitTable | None,
-        options: ProbeOptions,
-        limit: int | None,
+        how: _How,
     ) -> None:
         self._checkpoint, self._found, self._embedding = checkpoint, found, embedding
-        self._table, self._options, self._limit = table, options, limit
+        self._table, self.how = table, how
         self._gains = {(gain.layer, gain.place): gain for gain in found.gains}
         self.skipped: list[tuple[str, str]] = []
 
     def embedding(self) -> Spread:
         """Mean and standard deviation of the embedding's rows."""
-        whole = geometry.spread_of(self._reader(self._embedding), "all", self._options.z)
+        whole = geometry.spread_of(self._reader(self._embedding), "all", self.how.z)
         if whole is None:
             raise InputError(f"{self._checkpoint.spec}: the embedding has fewer than two rows with a direction")
         return whole
 
     def _reader(self, matrix: Matrix) -> RowReader:
-        return geometry.plain_reader(matrix, self._options.device)
+        return geometry.plain_reader(matrix, self.how.device)
 
     def layer(self, layer: int) -> list[Part]:
         """All parts of one block; a part that cannot be read is listed and left out."""
@@ -199,9 +205,9 @@ class _Walk:
     def _open(self, layer: int, name: str, pieces: Sequence[Piece]) -> Matrix:
         matrix = open_part(self._checkpoint, pieces)
         gain = self._gains.get((layer, ATTN_IN if name in BEFORE_ATTENTION else MLP_IN))
-        if gain is None and self._options.fold and not _writes(name):
+        if gain is None and self.how.fold and not _writes(name):
             gain = self._gains.get((layer, ATTN_IN))  # parallel blocks have one norm for both
-        if not self._options.fold or _writes(name) or gain is None:
+        if not self.how.fold or _writes(name) or gain is None:
             return matrix
         return geometry.ScaledColumns(matrix, self._checkpoint.small(gain.tensor).double() + gain.offset)
 
@@ -215,7 +221,7 @@ class _Walk:
             writes=_writes(name),
             tensors=tuple(piece.tensor for piece in pieces),
             count=matrix.count,
-            spread=geometry.spread(reader, first, name, self._options.z) if first.count > 1 else None,
+            spread=geometry.spread(reader, first, name, self.how.z) if first.count > 1 else None,
             median_norm=float(norms.median()) if first.count else 0.0,
             max_norm=float(norms.max()) if first.count else 0.0,
             aligned=None,
@@ -235,14 +241,12 @@ class _Walk:
         return done
 
     def _sample(self, part: Part) -> np.ndarray:
-        if self._limit is None or self._limit >= part.count:
+        if self.how.limit is None or self.how.limit >= part.count:
             return np.arange(part.count)
-        seed = (self._options.seed, part.layer, PARTS.index(part.part))
-        return np.sort(np.random.default_rng(seed).permutation(part.count)[: self._limit])
+        seed = (self.how.seed, part.layer, PARTS.index(part.part))
+        return np.sort(np.random.default_rng(seed).permutation(part.count)[: self.how.limit])
 
     def _best(self, rows: np.ndarray, cosine: np.ndarray, index: np.ndarray) -> Aligned | None:
-        from repcap.laws.limits.existence import random_coherence
-
         known = ~np.isnan(cosine)
         if not known.any():
             return None
