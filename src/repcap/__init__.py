@@ -38,7 +38,6 @@ if TYPE_CHECKING:  # what type checkers and editors see; the table below is what
     from repcap.packing.largest import PackMax as PackMax
     from repcap.packing.largest import pack_max as pack_max
     from repcap.packing.packed import Packing as Packing
-    from repcap.packing.solve import pack as pack
     from repcap.sources import open_source as open_source
     from repcap.studies.measured import Measured as Measured
     from repcap.studies.measured import measure as measure

@@ -81,6 +81,28 @@ def shorten(text: str, width: int) -> str:
     return shown if len(shown) <= width else "…" + shown[len(shown) - width + 1 :]
 
 
+PLAIN_FILES = frozenset({"model", "pytorch_model", "consolidated", "diffusion_pytorch_model", "adapter_model"})
+"""Names of files that say nothing of the model: its directory does."""
+_WEIGHTS = (".safetensors", ".gguf", ".bin", ".pt", ".pth", ".npy", ".npz")
+
+
+def short_name(source: str, suffix: bool = True) -> str:
+    """The telling part of a source, for people. suffix: with that of a file of weights.
+
+    >>> short_name("hf://Qwen/Qwen3-8B@main"), short_name("dir/name/model.safetensors"), short_name("a/b.gguf", False)
+    ('Qwen3-8B', 'name', 'b')
+    """
+    base, _, tensor = source.partition("::")
+    parts = [part for part in base.rpartition("://")[2].replace("\\", "/").split("/") if part not in ("", ".", "..")]
+    last = parts[-1].partition("@")[0] if parts else source
+    stem = next((last[: -len(end)] for end in _WEIGHTS if last.lower().endswith(end)), last)
+    if len(parts) > 1 and stem.partition(".")[0].partition("-00")[0] in PLAIN_FILES:
+        name = parts[-2]
+    else:
+        name = (last if suffix else stem) or source
+    return f"{name}::{tensor}" if tensor else name
+
+
 def visible(text: str, width: int = 22) -> str:
     r"""Token text as a reader can see it: in quotes, so that leading spaces show, control characters escaped, cut.
 

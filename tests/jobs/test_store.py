@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repcap.errors import InputError, StoreError
-from repcap.jobs.store import APPLICATION_ID, SCHEMA_VERSION, Result, Store, canonical_json, unit_key
+from repcap.jobs.store import APPLICATION_ID, SCHEMA_VERSION, Store, Stored, canonical_json, unit_key
 
 
 @pytest.fixture
@@ -55,13 +55,13 @@ def test_put_is_idempotent_and_replaces_only_when_told(path):
 
 
 def test_a_unit_is_written_whole_or_not_at_all(path):
-    good = Result("u:a", "u", "measure", {"v": 1}, {})
+    good = Stored("u:a", "u", "measure", {"v": 1}, {})
     with Store(path) as store:
         with pytest.raises(InputError, match="not storable"):
-            store.put_all([good, Result("u:b", "u", "measure", {"v": float("nan")}, {})])
+            store.put_all([good, Stored("u:b", "u", "measure", {"v": float("nan")}, {})])
         assert store.count() == 0
         assert not store.has("u")
-        store.put_all([good, Result("u:b", "u", "measure", {"v": 2}, {})])
+        store.put_all([good, Stored("u:b", "u", "measure", {"v": 2}, {})])
         assert store.has("u")
         assert store.has("u:b")
         # A unit that is measured again may give fewer results: the old ones must not linger.
@@ -72,9 +72,9 @@ def test_a_unit_is_written_whole_or_not_at_all(path):
 def test_an_error_in_the_middle_of_a_unit_takes_back_the_whole(path):
     with Store(path) as store:
         store.put("u:old", "measure", {}, unit="u")
-        broken = Result("u:b", "u", None, {}, {})  # the schema wants a kind
+        broken = Stored("u:b", "u", None, {}, {})  # the schema wants a kind
         with pytest.raises(StoreError, match="NOT NULL"):
-            store.put_all([Result("u:a", "u", "measure", {}, {}), broken], replace=True)
+            store.put_all([Stored("u:a", "u", "measure", {}, {}), broken], replace=True)
         assert [item.key for item in store.unit("u")] == ["u:old"]
         assert store.put("v", "measure", {})  # and the store goes on
 
@@ -328,13 +328,13 @@ def test_a_pipe_is_no_store(tmp_path):
 
 WRITER = """
 import sys
-from repcap.jobs.store import Result, Store
+from repcap.jobs.store import Stored, Store
 with Store(sys.argv[1]) as store:
     for number in range(100000):
         unit = f"unit{number}"
         if store.has(unit):
             continue
-        pair = [Result(f"{unit}:{half}", unit, "measure", {"n": number, "pad": "x" * 2000}, {}) for half in "ab"]
+        pair = [Stored(f"{unit}:{half}", unit, "measure", {"n": number, "pad": "x" * 2000}, {}) for half in "ab"]
         store.put_all(pair)
         sys.stdout.write(f"{number}\\n")
         sys.stdout.flush()

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from repcap.jobs.engine import Fault, Unit, check_engine, run
-from repcap.jobs.store import Failure, Result, Store
+from repcap.jobs.store import Failure, Store, Stored
 
-Landed = Callable[[Unit, Any], Sequence[Result]]
+Landed = Callable[[Unit, Any], Sequence[Stored]]
 """Turns what a worker answered into the results to store."""
 
 OnUnit = Callable[[int, int], None]

@@ -9,16 +9,16 @@ key is added.
 
 from __future__ import annotations
 
-import math
 import platform
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from repcap._version import __version__
-from repcap.jobs.store import Result, unit_key
+from repcap.jobs.store import Stored, unit_key
 from repcap.laws.fitting.data import published_models
 from repcap.numerics import epsilon_class
+from repcap.text import storable
 
 RECORD_VERSION = 1
 
@@ -134,24 +134,6 @@ KINDS: dict[str, dict[str, Key]] = {
 """Kind -> its keys."""
 
 
-def storable(value: Any) -> Any:
-    """`value` as JSON in UTF-8 can hold it: NaN and infinities become null, tuples lists, numpy numbers plain ones.
-
-    What is no UTF-8 in the name of a file becomes escapes.
-    """
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {storable(str(key)): storable(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [storable(item) for item in value]
-    if hasattr(value, "tolist"):
-        return storable(value.tolist())
-    return value
-
-
 def make(kind: str, values: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """A record of this kind."""
     record: dict[str, Any] = storable({"record_version": RECORD_VERSION, "kind": kind, **values, **more})
@@ -173,7 +155,7 @@ def provenance(**more: Any) -> dict[str, Any]:
     return found
 
 
-def published_results() -> list[Result]:
+def published_results() -> list[Stored]:
     """The published table of 45 models (A. Guha, arXiv 2606.02765, CC BY 4.0) as results of kind `published`."""
     results = []
     for model in published_models():
@@ -195,11 +177,11 @@ def published_results() -> list[Result]:
             },
         )
         key = unit_key(PUBLISHED, model.hub_id, {"model": model.model})
-        results.append(Result(key, key, PUBLISHED, record, {"origin": "arXiv 2606.02765, table of models"}))
+        results.append(Stored(key, key, PUBLISHED, record, {"origin": "arXiv 2606.02765, table of models"}))
     return results
 
 
-def columns(results: Iterable[Result]) -> tuple[list[str], list[dict[str, Any]]]:
+def columns(results: Iterable[Stored]) -> tuple[list[str], list[dict[str, Any]]]:
     """Results as a table: (column names, rows). Nested values become dotted columns (`capacity.law.log10`).
 
     Lists stay lists. Columns come in the order of `KINDS`; a row lacks what it does not have.

@@ -25,7 +25,7 @@ from typing import Any
 from repcap._version import __version__
 from repcap.errors import StoreError
 from repcap.jobs.sqlite_file import APPLICATION_ID, SCHEMA_VERSION, Mode, StoreFile
-from repcap.jobs.stored import Failure, Result, canonical_json, unit_key
+from repcap.jobs.stored import Failure, Stored, canonical_json, unit_key
 from repcap.plain_json import parse_json
 from repcap.text import legible
 
@@ -34,8 +34,8 @@ __all__ = [
     "DEFAULT_PATH",
     "SCHEMA_VERSION",
     "Failure",
-    "Result",
     "Store",
+    "Stored",
     "canonical_json",
     "unit_key",
 ]
@@ -95,10 +95,10 @@ class Store:
 
         A key that is there already is left as it is, unless `replace`. Numbers must be finite; put None elsewhere.
         """
-        result = Result(key, unit or key, kind, dict(record), dict(provenance or {}))
+        result = Stored(key, unit or key, kind, dict(record), dict(provenance or {}))
         return bool(self.put_all([result], replace=replace))
 
-    def put_all(self, results: Sequence[Result], *, replace: bool = False) -> int:
+    def put_all(self, results: Sequence[Stored], *, replace: bool = False) -> int:
         """Store the results of one unit in one transaction: all of them or none. Returns how many are new.
 
         With `replace`, what the unit had before is removed in the same transaction.
@@ -156,7 +156,7 @@ class Store:
             row = self._db.execute("SELECT 1 FROM results WHERE key = ? OR unit = ? LIMIT 1", (key, key)).fetchone()
         return row is not None
 
-    def get(self, key: str) -> Result:
+    def get(self, key: str) -> Stored:
         """The result with this key.
 
         Raises
@@ -170,7 +170,7 @@ class Store:
             raise StoreError(f"{self.path} has no result with key {key}: see repcap results list")
         return self._result(row)
 
-    def unit(self, unit: str) -> list[Result]:
+    def unit(self, unit: str) -> list[Stored]:
         """The results of one unit of work, in the order in which they were stored; empty if there are none."""
         with self._file.explained():
             rows = self._db.execute("SELECT * FROM results WHERE unit = ? ORDER BY rowid", (unit,)).fetchall()
@@ -186,7 +186,7 @@ class Store:
         with self._file.explained():
             return [row["key"] for row in self._db.execute(query, (len(prefix), prefix))]
 
-    def records(self, kind: str | None = None) -> Iterator[Result]:
+    def records(self, kind: str | None = None) -> Iterator[Stored]:
         """Results of one kind (None: all), in the order in which they were stored."""
         query = "SELECT * FROM results" + ("" if kind is None else " WHERE kind = ?") + " ORDER BY rowid"
         with self._file.explained():
@@ -226,7 +226,7 @@ class Store:
         for _ in self.records():
             pass
 
-    def _result(self, row: sqlite3.Row) -> Result:
+    def _result(self, row: sqlite3.Row) -> Stored:
         held = self._typed(row, _RESULT)
         try:
             record, provenance = (parse_json(held[name].encode(), finite=True) for name in ("record", "provenance"))
@@ -234,7 +234,7 @@ class Store:
             raise StoreError(f"{self.path}: the record with key {held['key']} is not JSON: {error}") from error
         if not isinstance(record, dict) or not isinstance(provenance, dict):
             raise StoreError(f"{self.path}: the record with key {held['key']} is no JSON object: delete it")
-        return Result(**{**held, "record": record, "provenance": provenance})
+        return Stored(**{**held, "record": record, "provenance": provenance})
 
     def _typed(self, row: sqlite3.Row, kinds: Mapping[str, type]) -> dict[str, Any]:
         """The columns of a row. SQLite lets any value stand in any column, and a damaged file has others.

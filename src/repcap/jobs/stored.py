@@ -5,17 +5,15 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from repcap.errors import InputError
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
+from repcap.text import json_text
 
 
 @dataclasses.dataclass(frozen=True)
-class Result:
+class Stored:
     """One row of a store. `repcap.jobs.record` says what the keys of `record` and `provenance` mean."""
 
     key: str
@@ -62,8 +60,7 @@ def canonical_json(value: Any) -> str:
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"not storable as JSON: {error}") from error
-    # The name of a file that is no UTF-8 reaches Python with lone surrogates: as escapes, JSON gives them back.
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return json_text(text)
 
 
 def unit_key(kind: str, identity: Any, options: Mapping[str, Any]) -> str:

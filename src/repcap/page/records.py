@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from repcap.errors import InputError
 from repcap.plain_json import parse_json
+from repcap.text import short_name
 
 if TYPE_CHECKING:
     from repcap.laws.fitting.data import PublishedModel
@@ -96,10 +97,6 @@ def _unwrapped(item: Record) -> dict[str, Any]:
     return {"provenance": item.get("provenance"), "kind": item.get("kind", KINDS[0]), **record}
 
 
-_PLAIN_FILES = {"model", "pytorch_model", "consolidated", "diffusion_pytorch_model", "adapter_model"}
-_SUFFIXES = (".safetensors", ".gguf", ".bin", ".pt", ".pth", ".npy", ".npz")
-
-
 def display_name(record: Record) -> str:
     """A record's own `name`, else the telling part of its source.
 
@@ -108,11 +105,4 @@ def display_name(record: Record) -> str:
     """
     if record.get("name"):
         return str(record["name"])
-    source = str(record.get("source") or "unnamed")
-    base, _, tensor = source.partition("::")
-    parts = [part for part in base.rpartition("://")[2].replace("\\", "/").split("/") if part]
-    last = parts[-1].split("@", 1)[0] if parts else source
-    stem = next((last[: -len(suffix)] for suffix in _SUFFIXES if last.lower().endswith(suffix)), last)
-    if stem.split("-00")[0] in _PLAIN_FILES and len(parts) > 1:
-        stem = parts[-2]
-    return f"{stem or source}::{tensor}" if tensor else stem or source
+    return short_name(str(record.get("source") or "unnamed"), suffix=False)

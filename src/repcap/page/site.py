@@ -30,12 +30,14 @@ from repcap.console import style
 from repcap.errors import InputError, SourceError
 from repcap.files import write_text
 from repcap.laws.fitting.ranges import fitted
-from repcap.page import notes
+from repcap.page import model_figures, notes
 from repcap.page.families import looks
 from repcap.page.page_rows import Limit, Row, to_rows
 from repcap.page.records import Record
 from repcap.page.tables import tables
+from repcap.result import Result
 from repcap.sources.spec import parse_spec
+from repcap.text import spreadsheet
 
 SCRIPTS = (
     "core.js",
@@ -56,9 +58,11 @@ MOST_BINS = 400
 PUBLISHED_TITLE = "How much room is there for directions?"
 
 
-@dataclass(frozen=True)
-class Site:
+@dataclass(frozen=True, repr=False)
+class Site(Result):
     """What was written."""
+
+    kind = "report"
 
     path: Path
     models: int
@@ -66,7 +70,16 @@ class Site:
     bytes: int
     figures: list[Path]
 
-    def to_dict(self) -> dict[str, Any]:
+    @property
+    def title(self) -> str:
+        return str(self.path)
+
+    @property
+    def reading(self) -> str:
+        models = "model" if self.models == 1 else "models"
+        return f"{self.models} {models} on {self.path} ({self.bytes / 1000:.0f} kB)"
+
+    def values(self) -> dict[str, Any]:
         return {
             "path": str(self.path),
             "models": self.models,
@@ -113,7 +126,13 @@ def build(
     write_text(target / "rows.json", json.dumps([row.to_dict() for row in rows], indent=1, ensure_ascii=False) + "\n")
     _preview(records, target)
     drawn = write_figures(records, rows, target / "figures", figures) if figures else []
-    return Site(target / "index.html", len(rows), skipped, len(page.encode()), drawn)
+    return Site(
+        path=target / "index.html",
+        models=len(rows),
+        skipped=skipped,
+        bytes=len(page.encode()),
+        figures=drawn,
+    )
 
 
 def _preview(records: Sequence[Record], target: Path) -> None:
@@ -127,14 +146,14 @@ def _preview(records: Sequence[Record], target: Path) -> None:
 
 def write_figures(records: Sequence[Record], rows: Sequence[Row], out: Path, formats: Sequence[str]) -> list[Path]:
     """Every publication figure that the records, and the rows made of them, allow, into the directory `out`."""
-    from repcap.page import model_figures as figures
-
     out.mkdir(parents=True, exist_ok=True)
-    written = figures.epsilon_over_d(records, out / "epsilon_over_d", formats)
+    written = model_figures.epsilon_over_d(records, out / "epsilon_over_d", formats)
     if any(row.law and row.klass == "low" for row in rows):
-        written += figures.capacity_bracket(records, out / "capacity_bracket", formats)
+        written += model_figures.capacity_bracket(records, out / "capacity_bracket", formats)
     if any(row.histogram for row in rows):
-        written += figures.similarity_distributions(records, out / "similarity_distributions", formats, first=True)
+        written += model_figures.similarity_distributions(
+            records, out / "similarity_distributions", formats, first=True
+        )
     return written
 
 
@@ -301,11 +320,5 @@ def table_csv(rows: Sequence[Row]) -> str:
     for row in rows:
         values = [getattr(row, attribute) for attribute in CSV_COLUMNS.values()]
         values += [_log10(getattr(row, name)) for name in LIMITS]
-        writer.writerow([_cell(value) for value in values])
+        writer.writerow(["" if value is None else spreadsheet(value) for value in values])
     return text.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, str) and value[:1] in tuple("=+-@\t\r"):
-        return f"'{value}"
-    return "" if value is None else value

@@ -141,7 +141,7 @@ def test_queries_keys_and_values_are_those_that_attention_receives(family):
         for part, states in zip("qkv", three, strict=True):
             if part in "qk" and family in QK_NORM:
                 continue  # normalised on the way
-            pieces = found.weights[layer, part]
+            pieces = found.parts[layer, part]
             rows = open_part(checkpoint, pieces).read(0, sum(piece.count for piece in pieces)).float()
             read = rows @ received[pieces[0].tensor.removesuffix(".weight")].ravel()
             torch.testing.assert_close(read, states.ravel(), atol=1e-5, rtol=1e-4)
@@ -157,7 +157,7 @@ def test_gains_are_those_of_the_norms_before_the_weights(family):
     gains = {(gain.layer, gain.place): gain for gain in found.gains}
     assert (None, "final") in gains
     checked = 0
-    for (layer, part), pieces in found.weights.items():
+    for (layer, part), pieces in found.parts.items():
         if part in WRITES:
             continue
         place = "attn in" if part in BEFORE_ATTENTION else "mlp in"

@@ -74,7 +74,7 @@ def test_html_is_well_formed_and_stands_alone(written, done):
     for claim in done.claims:
         assert claim.title in text
         assert claim.recomputed in text
-    for row in done.rows:
+    for row in done.models:
         assert row.model in text
     assert "66 of 66" in text
 

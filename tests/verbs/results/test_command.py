@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from repcap.jobs.store import Result, Store
+from repcap.jobs.store import Store, Stored
 
 RECORDS = {
     "aa11": (
@@ -28,7 +28,7 @@ def store(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with Store("repcap.sqlite") as opened:
         for key, (kind, record) in RECORDS.items():
-            opened.put_all([Result(key, key[:2], kind, {**record, "capacity": {"law": {"log10": 7.5}}}, {"seed": 1})])
+            opened.put_all([Stored(key, key[:2], kind, {**record, "capacity": {"law": {"log10": 7.5}}}, {"seed": 1})])
         opened.put_failure("cc44", "measure", "org/name", "RemoteError", "403: ask for access")
     return opened.path
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from repcap.console import common
 from repcap.errors import InputError
+from repcap.page.gathering import PublishedOption, SourcesArgument, gather
+from repcap.page.site import build
 
 FORMATS = ("png", "svg", "pdf")
-
-SourcesArgument = Annotated[
-    list[Path] | None,
-    typer.Argument(help="Result stores (repcap survey) and JSON files of records.", show_default=False),
-]
-PublishedOption = Annotated[bool, typer.Option("--published", help="The published table of 45 models, too.")]
 
 
 def command(
@@ -26,7 +22,7 @@ def command(
     title: Annotated[str | None, typer.Option("--title", help="Heading of the page.", show_default=False)] = None,
     figures: Annotated[bool, typer.Option("--figures", help="Publication figures too (needs matplotlib).")] = False,
     formats: Annotated[str, typer.Option("--formats", help="Of the figures, with commas.")] = ",".join(FORMATS),
-    as_json: common.JsonOption = False,
+    json: common.JsonOption = False,
 ) -> None:
     """Write a page of many models: charts, a sortable table, a calculator of capacities.
 
@@ -36,38 +32,16 @@ def command(
     [bold]repcap report --published --out page[/bold] needs no measurement of yours. Records of the same matrix, such as
     those of repcap measure and repcap pairs, become one model.
     """
-    from repcap.page.site import build
-
     wanted = _formats(formats) if figures else ()
     records, origin = gather(sources, published)
     site = build(records, out, title=title, origin=origin, figures=wanted)
-    if as_json:
-        common.print_json(site.to_dict())
+    if json:
+        common.print_json(site)
         return
     for reason in site.skipped:
         common.warn(f"not shown: {reason}")
-    console = common.stdout()
-    models = "model" if site.models == 1 else "models"
-    console.print(f"{site.models} {models} on {site.path} ({site.bytes / 1000:.0f} kB)", markup=False)
-    for path in site.figures:
-        console.print(str(path), markup=False)
+    common.present(site)
     common.note(f"open it in a browser, or run: repcap serve {out}")
-
-
-def gather(sources: list[Path] | None, published: bool) -> tuple[list[dict[str, Any]], str]:
-    """(records of all sources, where they come from in words)."""
-    from repcap.page.records import load_records, published_records
-
-    if not sources and not published:
-        raise InputError("give a result store or a JSON file of records, or --published")
-    records, names = [], []
-    for source in sources or ():
-        records += load_records(source)
-        names.append(source.name)
-    if published:
-        records += published_records()
-        names.append("the published table of 45 models")
-    return records, " and ".join(names)
 
 
 def _formats(text: str) -> tuple[str, ...]:

@@ -11,11 +11,12 @@ Source: A. Guha, arXiv 2606.02765 (2026). One module a group of claims; `claims.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any
 
-from repcap._version import __version__
 from repcap.errors import InputError
+from repcap.options import Option, verb
+from repcap.result import Result
 from repcap.verbs.reproduce import capacities, fits, models, others, packings
 from repcap.verbs.reproduce.claims import STATUSES, Claim
 from repcap.verbs.reproduce.models import TableRow
@@ -31,12 +32,14 @@ OTHERS = "others"
 BOOTSTRAP = 300
 
 
-@dataclasses.dataclass(frozen=True)
-class Reproduction:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Reproduction(Result):
     """Published, recomputed and corrected, side by side."""
 
+    kind = "reproduce"
+
     claims: tuple[Claim, ...]
-    rows: tuple[TableRow, ...]
+    models: tuple[TableRow, ...]
     """The table of models; empty where the group was not asked for."""
     bootstrap: int
 
@@ -44,7 +47,7 @@ class Reproduction:
     def departures(self) -> tuple[str, ...]:
         """Keys of claims, and names of models, whose recomputed number departs from the published one."""
         claims = [claim.key for claim in self.claims if claim.status == "departs"]
-        return (*claims, *(f"Table 1: {row.model}" for row in self.rows if not row.agrees))
+        return (*claims, *(f"Table 1: {row.model}" for row in self.models if not row.agrees))
 
     def claim(self, key: str) -> Claim:
         """The claim of that key."""
@@ -53,24 +56,42 @@ class Reproduction:
                 return claim
         raise InputError(f"no claim {key!r}: there are {', '.join(claim.key for claim in self.claims)}")
 
-    def to_dict(self) -> dict[str, Any]:
+    @property
+    def checked(self) -> int:
+        """Numbers and rows of the table that can be compared with the printed ones."""
+        return sum(claim.status in ("agrees", "departs") for claim in self.claims) + len(self.models)
+
+    @property
+    def title(self) -> str:
+        return f"arXiv {ARXIV}, recomputed"
+
+    @property
+    def reading(self) -> str:
+        return f"{self.checked - len(self.departures)} of {self.checked} checked numbers and rows agree."
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a claim."""
+        keys = ("key", "group", "title", "published", "recomputed", "corrected", "status")
+        return [{key: getattr(claim, key) for key in keys} for claim in self.claims]
+
+    def values(self) -> dict[str, Any]:
         return {
             "source": SOURCE,
             "arxiv": ARXIV,
-            "repcap_version": __version__,
             "bootstrap": self.bootstrap,
             "seed": 0,
             "statuses": STATUSES,
             "departures": list(self.departures),
             "claims": [claim.to_dict() for claim in self.claims],
-            "rows": [row.to_dict() for row in self.rows],
+            "rows": [row.to_dict() for row in self.models],
         }
 
 
+@verb
 def reproduce(
-    groups: tuple[str, ...] = GROUPS,
+    groups: Annotated[Iterable[str], Option("What to recompute.", flags=("--only",))] = GROUPS,
     *,
-    bootstrap: int = BOOTSTRAP,
+    bootstrap: Annotated[int, Option("Draws behind each interval; 0 for none.", least=0)] = BOOTSTRAP,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Reproduction:
     """Recompute the published numbers of these groups.
@@ -82,6 +103,7 @@ def reproduce(
     InputError
         unknown group.
     """
+    groups = tuple(groups)
     unknown = [group for group in groups if group not in (*GROUPS, OTHERS)]
     if unknown:
         raise InputError(f"no group {unknown[0]!r}: use {', '.join((*GROUPS, OTHERS))}")

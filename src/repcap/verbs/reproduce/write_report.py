@@ -16,6 +16,7 @@ from repcap._version import __version__
 from repcap.errors import InputError
 from repcap.files import write_json, write_text
 from repcap.numerics import format_power
+from repcap.text import jsonable
 from repcap.verbs.reproduce.claims import STATUSES
 from repcap.verbs.reproduce.figure import DRAWINGS
 from repcap.verbs.reproduce.study import ARXIV, SOURCE, Claim, Reproduction, TableRow
@@ -40,7 +41,7 @@ def write_report(
     MissingExtraError
         if matplotlib is not installed.
     """
-    if not found.rows:
+    if not found.models:
         raise InputError("the report needs every group: call reproduce() without a choice of groups")
     target = Path(directory)
     try:
@@ -52,21 +53,10 @@ def write_report(
         written.extend(drawing.draw(target / "figures" / f"{drawing.name}.png"))
         if on_progress is not None:
             on_progress(position + 1, len(DRAWINGS))
-    write_json(target / "records.json", _finite(found.to_dict()))
+    write_json(target / "records.json", jsonable(found))
     write_text(target / "report.md", markdown(found))
     write_text(target / "report.html", page(found, target / "figures"))
     return [target / "report.html", target / "report.md", target / "records.json", *written]
-
-
-def _finite(value: object) -> object:
-    """NaN and infinities as None: strict JSON has no word for them."""
-    if isinstance(value, float):
-        return value if abs(value) < float("inf") else None
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return value
 
 
 # --- words, shared by both formats
@@ -80,11 +70,11 @@ def _headlines(found: Reproduction) -> list[tuple[str, str]]:
     """A number and what it is, for the top of the report."""
     table = found.claim("table.capacity").values
     checked = [claim for claim in found.claims if claim.status in ("agrees", "departs")]
-    agreeing = sum(claim.status == "agrees" for claim in checked) + sum(row.agrees for row in found.rows)
+    agreeing = sum(claim.status == "agrees" for claim in checked) + sum(row.agrees for row in found.models)
     kerdock = found.claim("upper.kerdock").values
     trend = found.claim("trend.null").values["spearman"]
     return [
-        (f"{agreeing} of {len(checked) + len(found.rows)}", "published numbers and rows recomputed as printed"),
+        (f"{agreeing} of {len(checked) + len(found.models)}", "published numbers and rows recomputed as printed"),
         (
             f"{found.claim('ratio.factor').values['on_k_above_d']:.1f} times",
             f"is what ratio gains over jl, not {found.claim('ratio.factor').published}, without six cells of residue",
@@ -178,7 +168,7 @@ def markdown(found: Reproduction) -> str:
         ]
     lines += ["", "## Table 1: the models", "", MODELS_NOTE + _departing(found), ""]
     lines += [_line(MODEL_COLUMNS), _line(["---", *["---:"] * 7, "---"])]
-    lines += [_line(_row_cells(row)) for row in found.rows]
+    lines += [_line(_row_cells(row)) for row in found.models]
     lines += ["", "## How to read this", ""]
     lines += [f"- **{status}**: {words}" for status, words in STATUSES.items()]
     lines += ["", *(f"- {words}" for words in _method(found)), "", f"Made by repcap {__version__}.", ""]
@@ -186,7 +176,7 @@ def markdown(found: Reproduction) -> str:
 
 
 def _departing(found: Reproduction) -> str:
-    wrong = [row.model for row in found.rows if not row.agrees]
+    wrong = [row.model for row in found.models if not row.agrees]
     return f"Departing rows: {', '.join(wrong)}." if wrong else "No row departs."
 
 
@@ -238,7 +228,9 @@ def _html_figure(figures: Path, name: str, title: str, caption: str) -> str:
 
 def _html_rows(found: Reproduction) -> str:
     head = "".join(f"<th>{_e(column)}</th>" for column in MODEL_COLUMNS)
-    body = "".join("<tr>" + "".join(f"<td>{_e(cell)}</td>" for cell in _row_cells(row)) + "</tr>" for row in found.rows)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{_e(cell)}</td>" for cell in _row_cells(row)) + "</tr>" for row in found.models
+    )
     table = f'<table class="models"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
     return f'<p>{_e(MODELS_NOTE + _departing(found))}</p><div class="scroll">{table}</div>'
 

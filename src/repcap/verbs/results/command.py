@@ -11,7 +11,7 @@ from repcap.console.common import JsonOption, cell, new_table, note, print_json,
 from repcap.errors import InputError
 
 if TYPE_CHECKING:
-    from repcap.jobs.store import Failure, Result, Store
+    from repcap.jobs.store import Failure, Store, Stored
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 
@@ -69,7 +69,7 @@ def _list_failures(store: str, failed: list[Failure], json: bool) -> None:
     stdout().print(table)
 
 
-def _brief(item: Result) -> dict[str, Any]:
+def _brief(item: Stored) -> dict[str, Any]:
     """What one line says of a result: epsilon of a model, coherence of a packing."""
     record = item.record
     if "coherence" in record:

@@ -13,7 +13,8 @@ from typing import Any
 from repcap.errors import InputError, MissingExtraError
 from repcap.files import atomic_path, write_text
 from repcap.jobs.record import MEASURE, PACK, PUBLISHED, columns
-from repcap.jobs.store import Result
+from repcap.jobs.store import Stored
+from repcap.text import legible, printable, spreadsheet
 
 FORMATS = ("csv", "parquet", "json", "markdown")
 _SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".json": "json", ".md": "markdown"}
@@ -47,7 +48,7 @@ def format_of(path: str | os.PathLike[str] | None, asked: str | None) -> str:
     return _SUFFIXES[suffix]
 
 
-def to_text(results: Sequence[Result], form: str) -> str:
+def to_text(results: Sequence[Stored], form: str) -> str:
     """The results as `csv`, `json` or `markdown`. In CSV, lists are JSON and what is missing is empty.
 
     What has no code in UTF-8 is written as an escape. In CSV a text that a spreadsheet would take for a formula gets an
@@ -55,32 +56,26 @@ def to_text(results: Sequence[Result], form: str) -> str:
     """
     if form == "json":
         held = {"records": [result.to_dict() for result in results]}
-        return _legible(json.dumps(held, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
+        return legible(json.dumps(held, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
     if form == "markdown":
-        return _legible(_markdown(results))
+        return legible(_markdown(results))
     names, rows = columns(results)
     text = io.StringIO()
     writer = csv.DictWriter(text, names, restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
-    return _legible(text.getvalue())
-
-
-def _legible(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return legible(text.getvalue())
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, str) and value[:1] in tuple("=+-@\t\r"):
-        return f"'{value}"
     if isinstance(value, list):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, bool):
         return "true" if value else "false"
-    return value
+    return spreadsheet(value)
 
 
-def _markdown(results: Sequence[Result]) -> str:
+def _markdown(results: Sequence[Stored]) -> str:
     parts = []
     for kind in dict.fromkeys(result.kind for result in results):
         records = [result.record for result in results if result.kind == kind]
@@ -96,11 +91,10 @@ def _shown(value: Any) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.5g}"
-    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(value))
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
+    return printable(str(value)).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
 
 
-def write_parquet(results: Sequence[Result], path: str | os.PathLike[str]) -> None:
+def write_parquet(results: Sequence[Stored], path: str | os.PathLike[str]) -> None:
     """Write all columns to a Parquet file; lists as JSON text.
 
     Raises
@@ -117,7 +111,7 @@ def write_parquet(results: Sequence[Result], path: str | os.PathLike[str]) -> No
     arrays = {}
     for name in names:
         values = [json.dumps(v, ensure_ascii=False) if isinstance(v := row.get(name), list) else v for row in rows]
-        values = [_legible(value) if isinstance(value, str) else value for value in values]
+        values = [legible(value) if isinstance(value, str) else value for value in values]
         held = {type(value) for value in values if value is not None}
         if held == {int, float}:
             values = [None if value is None else float(value) for value in values]
@@ -128,7 +122,7 @@ def write_parquet(results: Sequence[Result], path: str | os.PathLike[str]) -> No
         parquet.write_table(pa.table(arrays), temporary)
 
 
-def export(results: Sequence[Result], path: str | os.PathLike[str], form: str) -> None:
+def export(results: Sequence[Stored], path: str | os.PathLike[str], form: str) -> None:
     """Write results to a file in one of `FORMATS`, atomically."""
     if form == "parquet":
         write_parquet(results, path)

@@ -15,7 +15,8 @@ import typer
 
 from repcap.console import common
 from repcap.errors import InputError
-from repcap.verbs.report.command import PublishedOption, SourcesArgument, gather
+from repcap.page.gathering import PublishedOption, SourcesArgument, gather
+from repcap.page.site import build
 
 HOST = "127.0.0.1"
 
@@ -104,8 +105,6 @@ def _directory(sources: list[Path] | None, published: bool, stack: ExitStack) ->
         if not (sources[0] / "index.html").is_file():
             raise InputError(f"{sources[0]} has no index.html: make the page with repcap report, --out {sources[0]}")
         return sources[0]
-    from repcap.page.site import build
-
     records, origin = gather(sources, published)
     made = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="repcap-page-")))
     site = build(records, made, origin=origin)

@@ -14,10 +14,11 @@ from repcap.errors import InputError, RemoteError, SourceError, VectorsError
 from repcap.jobs.batch import Batch, EngineOptions, OnUnit, run_batch
 from repcap.jobs.engine import Unit
 from repcap.jobs.record import MEASURE, make, provenance, published_results
-from repcap.jobs.store import DEFAULT_PATH, Result, Store, canonical_json, unit_key
+from repcap.jobs.store import DEFAULT_PATH, Store, Stored, canonical_json, unit_key
 from repcap.options import Device, Engine, Option, Refresh, Retries, Rows, StorePath, Timeout, key_options, verb_over
 from repcap.sources.spec import is_file_name, parse_spec
 from repcap.studies.measured import measure
+from repcap.text import short_name
 from repcap.verbs.survey.model_list import BOTH, Entry, published_list, read_list
 
 Published = Annotated[
@@ -75,16 +76,6 @@ def _measure_one(payload: Mapping[str, Any], role: str, source: Any) -> dict[str
         seed=payload["options"].get("seed", 0),
     )
     return {"role": role, "record": make(MEASURE, values, **named), "provenance": origin}
-
-
-def short_name(source: str) -> str:
-    """The telling part of a source: `Qwen3-8B` for `Qwen/Qwen3-8B@main`, `name` for `dir/name/model.safetensors`."""
-    body, _, tensor = source.partition("::")
-    parts = [part for part in body.split("/") if part not in ("", ".", "..")]
-    last = parts[-1].partition("@")[0] if parts else source
-    if len(parts) > 1 and last.startswith(("model.", "pytorch_model", "consolidated")):
-        last = parts[-2]
-    return f"{last}::{tensor}" if tensor else last
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,10 +156,10 @@ def units_of(entries: Iterable[Entry], device: str = "auto") -> dict[str, Unit]:
     return units
 
 
-def _results(unit: Unit, found: Sequence[Mapping[str, Any]]) -> list[Result]:
+def _results(unit: Unit, found: Sequence[Mapping[str, Any]]) -> list[Stored]:
     fingerprint = unit.payload["fingerprint"]
     return [
-        Result(
+        Stored(
             f"{unit.key}-{item['role']}",
             unit.key,
             MEASURE,

@@ -15,7 +15,7 @@ from typing import Any
 
 from repcap.errors import InputError
 from repcap.jobs.record import MEASURE, PUBLISHED, published_results
-from repcap.jobs.store import Result, Store
+from repcap.jobs.store import Store, Stored
 from repcap.laws.fitting.correlation import PowerLaw, Spearman, power_law, spearman
 
 NULL_SLOPE = -0.5
@@ -110,7 +110,7 @@ class Trend:
         }
 
 
-def points_of(results: Iterable[Result], role: str = "embedding") -> list[Point]:
+def points_of(results: Iterable[Stored], role: str = "embedding") -> list[Point]:
     """The matrices of one role among results; the newest where a source was measured more than once."""
     found: dict[str, Point] = {}
     for result in results:

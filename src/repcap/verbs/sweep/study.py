@@ -13,7 +13,7 @@ from repcap.errors import InputError
 from repcap.jobs.batch import Batch, EngineOptions, OnUnit, run_batch
 from repcap.jobs.engine import Unit
 from repcap.jobs.record import PACK, make, provenance
-from repcap.jobs.store import DEFAULT_PATH, Result, Store, unit_key
+from repcap.jobs.store import DEFAULT_PATH, Store, Stored, unit_key
 from repcap.laws.fitting.data import optimized_packing
 from repcap.options import (
     Device,
@@ -203,8 +203,8 @@ def units_of(
     return units
 
 
-def _results(unit: Unit, value: Mapping[str, Any]) -> Sequence[Result]:
-    return [Result(unit.key, unit.key, PACK, dict(value["record"]), dict(value["provenance"]))]
+def _results(unit: Unit, value: Mapping[str, Any]) -> Sequence[Stored]:
+    return [Stored(unit.key, unit.key, PACK, dict(value["record"]), dict(value["provenance"]))]
 
 
 @verb_over(packing.pack, leave=("seed",))
