@@ -87,7 +87,8 @@ def _overlaps() -> Claim:
         status="unsupported",
         values={"random": 1.0, "SmolLM2-135M": 124.0, "GloVe 6B 50d": 2.31, "source": LIU, "quoted": SECOND_HAND},
         note=f"{LIU}; {SECOND_HAND}. d E[cos²] over all pairs of rows is 1 for random directions; 124 for the "
-        "embedding of SmolLM2-135M as stored and 2.31 for GloVe (6B, 50d). `repcap measure` prints E[cos²] as 1 / effective_dim.",
+        "embedding of SmolLM2-135M as stored and 2.31 for GloVe (6B, 50d). `repcap measure` prints E[cos²] as "
+        "1 / effective_dim.",
     )
 
 
