@@ -241,3 +241,23 @@ def test_smollm2() -> None:
         assert torch.equal(last, matrix.take([49150, 49151]))
         raw = matrix._rows.read(49150, 49152)
         assert np.array_equal(last.numpy(), gguf.quants.dequantize(raw, GGMLQuantizationType.Q8_0))
+
+
+def test_a_quantised_matrix_is_dequantised_once(gguf_file, monkeypatch) -> None:
+    """Later passes are copies of what the first has made; a matrix beyond the limit is dequantised anew."""
+    table = np.random.default_rng(3).standard_normal((64, 32)).astype(np.float32)
+    path = gguf_file({"token_embd.weight": (table, "Q8_0")})
+    with open_source(path) as matrix:
+        first = matrix.read(0, 40)
+        seen = matrix.bytes_read
+        again = matrix.read(8, 24)
+        assert torch.equal(again, first[8:24])
+        assert matrix.bytes_read == seen
+        again.zero_()  # what is handed out may be changed
+        assert torch.equal(matrix.read(0, 40), first)
+        assert torch.equal(matrix.read(30, 64)[:10], first[30:])
+    monkeypatch.setattr("repcap.sources.formats.gguf_file.KEPT_BYTES", 64 * 32 * 4 - 1)
+    with open_source(path) as matrix:
+        assert torch.equal(matrix.read(0, 40), first)
+        matrix.read(0, 40)
+        assert matrix.bytes_read == 2 * seen
