@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 from html.parser import HTMLParser
@@ -11,7 +12,7 @@ import pytest
 from repcap.errors import InputError
 from repcap.verbs.reproduce.figure import DRAWINGS
 from repcap.verbs.reproduce.study import reproduce
-from repcap.verbs.reproduce.write_report import markdown, write_report
+from repcap.verbs.reproduce.write_report import REFERENCES, markdown, write_report
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,8 @@ def test_html_is_well_formed_and_stands_alone(written, done):
     page.feed(source)
     assert page.open == []
     assert len(page.images) == len(DRAWINGS)
-    assert all(link.startswith("data:image/png;base64,") for link in page.links)
+    references = {address for _, address in REFERENCES if address}
+    assert {link for link in page.links if not link.startswith("data:image/png;base64,")} == references
     assert "$" not in re.sub(r"base64,[^\"]+", "", source)
     text = "".join(page.text)
     for claim in done.claims:
@@ -76,7 +78,18 @@ def test_html_is_well_formed_and_stands_alone(written, done):
         assert claim.recomputed in text
     for row in done.models:
         assert row.model in text
-    assert "66 of 66" in text
+    assert text.index("How to read this") < text.index(done.claims[0].title)
+    assert "21 of 21 numbers agree; 45 of 45 rows of Table 1 agree (31 with a capacity, 14 called" in text
+    assert "claims are not counted: " in text
+    assert "sqrt(C ln(k^a/d)^b / d^c), C = 0.458091" in text
+
+
+def test_without_matplotlib_everything_but_the_figures_is_written(done, tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    paths = write_report(done, tmp_path)
+    assert sorted(path.name for path in paths) == ["records.json", "report.html", "report.md"]
+    assert "![" not in (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "<figure>" not in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_markdown_tables_are_even_and_figures_exist(written, done):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from repcap.errors import InputError
@@ -68,11 +69,23 @@ def matches(printed: str, value: float) -> bool:
 
 
 def show(printed: str, value: float, extra: int = 1) -> str:
-    """`value` in the style of the printed number with `extra` more digits.
+    """`value` in the style of the printed number with `extra` more digits, and as many more as decide.
 
-    >>> show("0.9985", 0.998494), show("2e20", 2.045e20), show("975 %", 9.75342)
-    ('0.99849', '2.0e20', '975.3 %')
+    A number that is shown as a tie between two printed ones, such as 3.0295 beside 3.029, looks as if it departed: it
+    gets digits until it lies on one side.
+
+    >>> show("0.9985", 0.998494), show("2e20", 2.045e20), show("975 %", 9.75342), show("3.029", 3.02947)
+    ('0.99849', '2.0e20', '975.3 %', '3.02947')
     """
+    number, unit, _ = _parse(printed)
+    for digits in range(extra, extra + 6):
+        text = _with_digits(printed, value, digits)
+        if abs(abs(_parse(text)[0] - number) / unit - 0.5) > 1e-6:
+            break
+    return text
+
+
+def _with_digits(printed: str, value: float, extra: int) -> str:
     _, unit, percent = _parse(printed)
     if "e" in printed:
         digits = len(printed.partition("e")[0].partition(".")[2]) + extra
@@ -81,6 +94,27 @@ def show(printed: str, value: float, extra: int = 1) -> str:
     scale = 100.0 if percent else 1.0
     decimals = max(0, round(-math.log10(unit * scale))) + extra
     return f"{value * scale:.{decimals}f}" + (" %" if percent else "")
+
+
+def counted(claims: Sequence[Claim], agreeing_rows: int, indeterminate: int, rows: int) -> str:
+    """What was checked, what agrees, and what was left out, in whole numbers.
+
+    agreeing_rows, indeterminate, rows: of the table of models, those that agree, those that the paper prints no number
+    for, and all.
+    """
+    checked = [claim for claim in claims if claim.status in ("agrees", "departs")]
+    agreeing = sum(claim.status == "agrees" for claim in checked)
+    parts = [f"{agreeing} of {len(checked)} numbers agree"]
+    if rows:
+        parts.append(
+            f"{agreeing_rows} of {rows} rows of Table 1 agree ({rows - indeterminate} with a capacity, {indeterminate} "
+            "called indeterminate)"
+        )
+    left = {status: sum(claim.status == status for claim in claims) for status in STATUSES}
+    words = [f"{number} {status}" for status, number in left.items() if number and status not in ("agrees", "departs")]
+    if words:
+        parts.append(f"{len(claims) - len(checked)} claims are not counted: {', '.join(words)}")
+    return "; ".join(parts)
 
 
 def interval(bounds: tuple[float, float] | list[float], digits: int = 4) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from repcap.console.common import JsonOption, note, print_json, progress, require_plots, stdout, warn
+from repcap.console.common import JsonOption, note, print_json, progress, stdout, warn
 from repcap.console.derive import Options, command_of
 from repcap.errors import InputError
 from repcap.verbs import part
@@ -56,8 +56,6 @@ def command(
         raise InputError(f"--only names no group: use {', '.join(GROUPS)}")
     if out is not None and set(groups) != set(GROUPS):
         raise InputError("--out writes the whole report: leave --only out")
-    if out is not None:
-        require_plots()
     with progress("recomputing", "groups") as tick:
         found = reproduce(groups, **options, on_progress=tick)
     if out is not None:

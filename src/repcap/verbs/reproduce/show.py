@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from repcap.console.common import new_table
+from repcap.console.prose import prose
 from repcap.numerics import format_power
 from repcap.verbs.reproduce.claims import STATUSES, Claim
 from repcap.verbs.reproduce.study import Reproduction
@@ -28,14 +29,14 @@ def parts(result: Reproduction, notes: bool = False) -> Iterator[RenderableType]
         yield Text()
     if result.models:
         yield _models(result)
-        yield Text("-: published as indeterminate (epsilon >= 0.1). null: 2/√d, random directions.", style="dim")
+        yield Text("-: published as indeterminate (epsilon >= 0.1). times random: epsilon over 2/√d.", style="dim")
         yield Text("proven: between the best set that exists and the best upper bound.", style="dim")
         yield Text()
     for status in STATUSES:
         number = sum(claim.status == status for claim in result.claims)
         if number:
             yield Text(f"{MARKS[status]} {number:>2} {status}: {STATUSES[status]}", style="dim")
-    yield Text(result.reading, style="bold")
+    yield prose(result.reading)
 
 
 def _claims(group: str, claims: Sequence[Claim]) -> Table:

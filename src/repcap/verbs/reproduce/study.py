@@ -18,7 +18,7 @@ from repcap.errors import InputError
 from repcap.options import Option, verb
 from repcap.result import Result
 from repcap.verbs.reproduce import capacities, fits, models, others, packings
-from repcap.verbs.reproduce.claims import STATUSES, Claim
+from repcap.verbs.reproduce.claims import STATUSES, Claim, counted
 from repcap.verbs.reproduce.models import TableRow
 
 __all__ = ["GROUPS", "Claim", "Reproduction", "TableRow", "reproduce"]
@@ -67,7 +67,9 @@ class Reproduction(Result):
 
     @property
     def reading(self) -> str:
-        return f"{self.checked - len(self.departures)} of {self.checked} checked numbers and rows agree."
+        agreeing = sum(row.agrees for row in self.models)
+        said = counted(self.claims, agreeing, sum(row.indeterminate for row in self.models), len(self.models))
+        return f"{said}."
 
     def rows(self) -> list[dict[str, Any]]:
         """One row a claim."""
