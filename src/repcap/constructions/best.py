@@ -58,7 +58,7 @@ def best_construction(
         if d is not a whole number >= 1, eps is not in (0, 1), or a family is unknown.
     """
     dims, given = scalar_d(d), float(check_eps(eps))
-    return _assemble(dims, best_parts(dims, given, _chosen(families), built)[1])
+    return _assemble(dims, best_parts(dims, given, chosen(families), built)[1])
 
 
 def best_coherence(k: float, d: int, families: Collection[str] | None = None, *, built: bool = False) -> Construction:
@@ -74,24 +74,25 @@ def best_coherence(k: float, d: int, families: Collection[str] | None = None, *,
     """
     dims = scalar_d(d)
     check_log_k(k)
-    needed, chosen = math.ceil(k), _chosen(families)  # an int: exact, and comparable with counts beyond float64
+    needed, keys = math.ceil(k), chosen(families)  # an int: exact, and comparable with counts beyond float64
     if needed <= dims:
         return _assemble(dims, ((next(iter(CONSTRUCTIONS["orthonormal"].members(dims, 0.0))), 1),))
     low, high = 0.0, 36.0  # eps = 1 - exp(-t), which keeps the digits of 1 - eps
-    if best_parts(dims, -math.expm1(-high), chosen, built)[0] < needed:
+    if best_parts(dims, -math.expm1(-high), keys, built)[0] < needed:
         return Construction("repeated", "one line repeated", dims, math.log10(needed), _printed(needed), 1.0, True, {})
     while high - low > 1e-15 * high:
         middle = 0.5 * (low + high)
         if middle in (low, high):
             break
-        if best_parts(dims, -math.expm1(-middle), chosen, built)[0] < needed:
+        if best_parts(dims, -math.expm1(-middle), keys, built)[0] < needed:
             low = middle
         else:
             high = middle
-    return _assemble(dims, best_parts(dims, -math.expm1(-high), chosen, built)[1])
+    return _assemble(dims, best_parts(dims, -math.expm1(-high), keys, built)[1])
 
 
-def _chosen(families: Collection[str] | None) -> tuple[str, ...]:
+def chosen(families: Collection[str] | None) -> tuple[str, ...]:
+    """The keys of those families, all where none is named, in the order of the table; axes are always among them."""
     if families is None:
         return tuple(CONSTRUCTIONS)
     unknown = sorted(set(families) - set(CONSTRUCTIONS))

@@ -1,0 +1,101 @@
+"""What a stranger needs to check a set without us: family, parameters, exact k, exact coherence, and a proven limit.
+
+`tools/check_certificate.py` derives all of it again; it shares no code with repcap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from fractions import Fraction
+from typing import Any
+
+from repcap.constructions import CONSTRUCTIONS
+from repcap.constructions.best import chosen
+from repcap.constructions.direct_sum import best_parts
+from repcap.constructions.family import Block
+from repcap.domain import check_eps, loosened, scalar_d
+from repcap.laws.limits import bukh_cox, levenshtein
+from repcap.laws.limits.bounds import orthoplex
+
+SCHEMA = 1
+
+
+def certificate(d: int, eps: float, families: Collection[str] | None = None) -> dict[str, Any]:
+    """The certificate of the explicit set with the most lines in R^d at coherence <= eps, from all families or those
+    named; JSON-ready.
+
+    k is a hexadecimal integer. A coherence is `["sqrt", "p/q"]`, `["cos_pi_over", k]`, or `["mixed", a, N, form]` for
+    (a + (N - a) form) / N. `upper`: no set of this coherence has more lines, log10, by the bound named.
+
+    Raises
+    ------
+    DomainError
+        if d is not a whole number >= 1 or eps is not in (0, 1).
+    """
+    dims, given = scalar_d(d), float(check_eps(eps))
+    k, parts = best_parts(dims, given, chosen(families), False)
+    worst = max((block for block, _ in parts), key=lambda block: block.coherence)
+    return {
+        "schema": SCHEMA,
+        "d": dims,
+        "k": hex(k),
+        "coherence": exact_coherence(worst),
+        "parts": [_part(block, copies) for block, copies in parts],
+        "upper": _upper(dims, worst.coherence),
+    }
+
+
+def _part(block: Block, copies: int) -> dict[str, Any]:
+    return {
+        "family": block.family,
+        "name": block.name,
+        "d": block.d,
+        "k": hex(block.k),
+        "coherence": exact_coherence(block),
+        "copies": copies,
+        "params": _plain(block.params),
+        "theorem": CONSTRUCTIONS[block.family].theorem,
+    }
+
+
+def _plain(params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters, with the inner set of words over lines as a part of its own."""
+    if "inner" not in params:
+        return dict(params)
+    inner = Block(**params["inner"])
+    return {**params, "inner": {"family": inner.family, "d": inner.d, "k": hex(inner.k), "params": dict(inner.params)}}
+
+
+def exact_coherence(block: Block) -> list[Any]:
+    """The coherence of a block without rounding: the root of a fraction, but for equal angles and words over lines."""
+    if "inner" in block.params:
+        inner = Block(**block.params["inner"])
+        return ["mixed", block.params["K"] - 1, block.params["N"], exact_coherence(inner)]
+    if block.family == "polygon":
+        return ["cos_pi_over", block.k]
+    square = Fraction(block.coherence**2).limit_denominator(10**6 if block.coherence < 0.999 else 10**12)
+    root = Fraction(block.coherence).limit_denominator(1 << 21)
+    if abs(float(root) - block.coherence) <= 2e-16:
+        square = root * root
+    assert math.isclose(math.sqrt(square), block.coherence, rel_tol=1e-15), block
+    return ["sqrt", str(square)]
+
+
+def _upper(d: int, coherence: float) -> dict[str, Any]:
+    """The best of the bounds that interval arithmetic can repeat in seconds."""
+    if d == 1:
+        return {"log10_k": 0.0, "bound": "one"}
+    if coherence == 0.0:
+        return {"log10_k": math.log10(d) * (1.0 + 1e-10), "bound": "basis"}
+    eps = loosened(coherence)
+    candidates: list[tuple[float, str]] = []
+    found = levenshtein.log_upper(d, eps)
+    if found is not None:
+        candidates.append((found[0], "levenshtein"))
+    if (log_orthoplex := orthoplex(d, eps)) is not None:
+        candidates.append((log_orthoplex, "orthoplex"))
+    if d > 2 and (few := bukh_cox.most(d, eps)) is not None:
+        candidates.append((math.log(few), "bukh-cox"))
+    log_k, name = min(candidates)
+    return {"log10_k": log_k / math.log(10.0) * (1.0 + 1e-10) + 1e-10, "bound": name, "at": eps}

@@ -1,0 +1,106 @@
+"""Certificates hold, by a checker that shares no code with the library, and none holds with one number changed."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from repcap.constructions import CONSTRUCTIONS
+from repcap.constructions.certificate import certificate
+
+TOOL = Path(__file__).resolve().parents[2] / "tools" / "check_certificate.py"
+DIMS = (1, 2, 3, 5, 7, 8, 9, 12, 14, 16, 23, 24, 28, 36, 44, 48, 64, 72, 100, 128, 256)
+EPSILONS = (0.05, 0.1, 0.125, 0.2, 0.25, 1 / 3, 0.45, 0.5, 0.6, 0.75)
+
+
+@pytest.fixture(scope="module")
+def checker():
+    spec = importlib.util.spec_from_file_location("check_certificate", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def written(d, eps, families=None):
+    return json.loads(json.dumps(certificate(d, eps, families)))
+
+
+def test_two_hundred_certificates_of_all_families_hold(checker):
+    held = [written(d, eps) for d in DIMS for eps in EPSILONS]
+    alone = {
+        "hadamard": (32, 0.2), "dual_bch": (64, 0.4), "barnes_wall": (16, 0.5), "root_d": (6, 0.5),
+        "steiner": (28, 0.2),
+        "reed_muller": (64, 0.8), "conference": (13, 0.25), "quadratic_forms": (32, 0.3), "kerdock": (64, 0.2),
+        "delsarte_goethals": (64, 0.3), "exponential_sums": (98, 0.3),
+    }  # fmt: skip
+    held += [written(d, eps, (family,)) for family, (d, eps) in alone.items()]
+    assert len(held) >= 200
+    for one in held:
+        checker.check(one)
+    assert {part["family"] for one in held for part in one["parts"]} == set(CONSTRUCTIONS)
+
+
+def changed(held):
+    """The certificate with one number changed, for every number in it."""
+    for path in paths(held):
+        other = copy.deepcopy(held)
+        at = other
+        for key in path[:-1]:
+            at = at[key]
+        value = at[path[-1]]
+        if isinstance(value, str) and value.startswith("0x"):
+            at[path[-1]] = hex(int(value, 16) + 1)
+        elif isinstance(value, str) and value.replace("/", "").isdigit():
+            at[path[-1]] = f"{int(value.split('/')[0]) + 1}/{value.split('/')[-1] if '/' in value else 7}"
+        elif isinstance(value, int):
+            at[path[-1]] = value + 1
+        elif isinstance(value, float):
+            at[path[-1]] = value * 1.001
+        else:
+            continue
+        yield path, other
+
+
+def paths(held, before=()):
+    items = held.items() if isinstance(held, dict) else enumerate(held) if isinstance(held, list) else ()
+    for key, value in items:
+        yield (*before, key)
+        yield from paths(value, (*before, key))
+
+
+@pytest.mark.parametrize(
+    ("d", "eps"), [(23, 0.2), (44, 1 / 3), (64, 0.13), (128, 0.3), (64, 0.3), (98, 0.3), (69, 0.5), (2, 0.8), (48, 0.6)]
+)
+def test_a_certificate_with_one_number_changed_is_refused(checker, d, eps):
+    held = written(d, eps)
+    checker.check(held)
+    tried = 0
+    for path, other in changed(held):
+        with pytest.raises((checker.Refused, KeyError, TypeError, ValueError)):
+            checker.check(other)
+            pytest.fail(f"{path} of {held}")
+        tried += 1
+    assert tried >= 7
+
+
+def test_the_tool_imports_neither_repcap_nor_torch_and_names_what_fails(tmp_path):
+    held = written(64, 0.13)
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    good.write_text(json.dumps(held))
+    bad.write_text(json.dumps({**held, "k": "0x841"}))
+    code = f"import runpy, sys; sys.argv = ['x', {str(good)!r}]; sys.path = [p for p in sys.path if 'src' not in p]"
+    code += f"\ntry: runpy.run_path({str(TOOL)!r}, run_name='__main__')"
+    code += "\nfinally: print([m for m in ('repcap', 'torch', 'numpy') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split("\n")[:2]) == (0, ["1 certificates hold", "[]"])
+    refused = subprocess.run(
+        [sys.executable, str(TOOL), str(good), str(bad)], capture_output=True, text=True, check=False
+    )
+    assert refused.returncode == 1
+    assert "bad.json: refused: the parts do not add up" in refused.stderr

@@ -1,0 +1,399 @@
+"""Check certificates of explicit sets of lines. One file: Python's standard library and mpmath, nothing of repcap.
+
+    python tools/check_certificate.py CERTIFICATE.json ...
+
+For every part the conditions of its theorem, its number of lines (an exact integer) and its coherence are derived again
+from the family and its parameters. Small sets of the families in BUILD are built whole and every pair is measured; of
+the families in DRAW words are drawn and measured; the others rest on the theorem. The upper bound is found again in
+interval arithmetic. The first thing that does not hold is named, and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import sys
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations
+from pathlib import Path
+
+from mpmath import iv, mp, mpf
+
+ENTRIES, DRAWN = 10**6, 12
+mp.dps = 40
+
+
+class Refused(Exception):
+    """What does not hold."""
+
+
+def need(holds: bool, what: str) -> None:
+    if not holds:
+        raise Refused(what)
+
+
+# Numbers ----------------------------------------------------------------------------------------------------------
+
+
+def prime_power(q: int) -> tuple[int, int]:
+    """(p, m) with q = p^m."""
+    if q & (q - 1) == 0 and q > 1:
+        return 2, q.bit_length() - 1
+    p = next((i for i in range(2, math.isqrt(q) + 1) if q % i == 0), q)
+    m = round(math.log(q, p)) if q > 1 else 0
+    need(q > 1 and p**m == q, f"{q} is no prime power")
+    return p, m
+
+
+def value(form: list) -> mpf:
+    """A coherence, to 40 digits."""
+    if form[0] == "sqrt":
+        square = Fraction(form[1])
+        return mp.sqrt(mpf(square.numerator) / square.denominator)
+    if form[0] == "cos_pi_over":
+        return mp.cos(mp.pi / form[1])
+    need(form[0] == "mixed", f"unknown form {form[0]}")
+    return (form[1] + (form[2] - form[1]) * value(form[3])) / mpf(form[2])
+
+
+def root(square: Fraction) -> list:
+    return ["sqrt", str(Fraction(square))]
+
+
+def gf2_mul(a: int, b: int, m: int, modulus: int) -> int:
+    total = 0
+    while b:
+        if b & 1:
+            total ^= a
+        a <<= 1
+        if a >> m:
+            a ^= modulus
+        b >>= 1
+    return total
+
+
+def modulus(m: int) -> int:
+    """A polynomial over F_2 of degree m for which x has order 2^m - 1."""
+    for low in range(1, 1 << m, 2):
+        poly, power, order = (1 << m) | low, 2 if m > 1 else 1, 1
+        while power != 1 and order < 1 << m:
+            power, order = gf2_mul(power, 2, m, poly), order + 1
+        if order == (1 << m) - 1 or m == 1:
+            return poly
+    raise AssertionError
+
+
+# Families: (d, params) -> (k, coherence); the conditions of the theorem are checked on the way --------------------
+
+
+def bch(d: int, p: dict) -> tuple[int, list]:
+    bits, delta = p["bits"], p["delta"]
+    n = (1 << bits) - 1
+    need(d == n + 1 and 1 <= delta < d // 2, "a code of length 2^M needs 1 <= delta < d/2")
+    zeros = {i * (1 << j) % n for i in range(1, delta) for j in range(bits)}
+    return 1 << (n - len(zeros) - 1), root(Fraction(d - 2 * (delta + 1), d) ** 2)
+
+
+def signs(d: int, p: dict) -> tuple[int, list]:
+    m, n, k = p["m"], p["N"], p["K"]
+    need(m >= 1 and d == n << m and 1 <= k <= n <= 2 << m, "RS over RM(1,m) needs d = N 2^m, K <= N <= 2^(m+1)")
+    return 1 << ((m + 1) * k - 1), root(Fraction(k - 1, n) ** 2)
+
+
+def words(d: int, p: dict) -> tuple[int, list]:
+    inner, n, k = p["inner"], p["N"], p["K"]
+    q = p["p"] ** p["m"]
+    lines, mu = FAMILIES[inner["family"]](inner["d"], inner["params"])
+    need(prime_power(q) == (p["p"], p["m"]), f"{q} is no power of the prime {p['p']}")
+    need(int(inner["k"], 16) == lines, f"the inner set has {lines} lines")
+    need(q <= lines and d == n * inner["d"] and 1 <= k <= n <= q, "RS over lines needs q <= lines, d = N m, K <= N")
+    return q**k, ["mixed", k - 1, n, mu]
+
+
+def dual_bch(d: int, p: dict) -> tuple[int, list]:
+    bits, t = p["bits"], p["t"]
+    need(d == 1 << bits and t >= 2 and 2 * t - 2 < 2 ** (-(-bits // 2)), "Weil's bound needs 2t - 2 < 2^ceil(M/2)")
+    return (1 << (t * bits)) + d, root(Fraction(4 * (t - 1) ** 2, d))
+
+
+def sums(d: int, p: dict) -> tuple[int, list]:
+    q, n = p["p"] ** p["m"], p["n"]
+    need(prime_power(q) == (p["p"], p["m"]) and p["p"] > 2 and d == 2 * q, "exponential sums need d = 2q, q odd")
+    need(n % p["p"] != 0 and (n - 1) ** 2 < q, "Weil's bound needs a degree prime to p, (n - 1)^2 < q")
+    return 2 * q ** (n - n // p["p"]), root(Fraction((n - 1) ** 2, q))
+
+
+def goethals(d: int, p: dict) -> tuple[int, list]:
+    bits, r = p["bits"], p.get("r", 0)
+    need(d == 1 << bits and bits % 2 == 0 and 0 <= r < bits // 2, "Delsarte-Goethals sets need M even, r < M/2")
+    return (1 << (bits + (bits - 1) * (r + 1))) + d, root(Fraction(4**r, d))
+
+
+def forms(d: int, p: dict) -> tuple[int, list]:
+    bits, h = p["bits"], p["h"]
+    need(d == 1 << bits and bits % 2 == 1 and 1 <= h <= (bits - 1) // 2, "quadratic forms need M odd, h <= (M-1)/2")
+    return (1 << (bits + bits * ((bits - 1) // 2 - h + 1))) + d, root(Fraction(1, 4**h))
+
+
+def muller(d: int, p: dict) -> tuple[int, list]:
+    bits, r = p["bits"], p["order"]
+    need(d == 1 << bits and 1 <= r < bits, "RM(r, M) needs r < M")
+    return 1 << sum(math.comb(bits, i) for i in range(1, r + 1)), root((1 - Fraction(2, 2**r)) ** 2)
+
+
+def hadamard_order(n: int) -> bool:
+    """By Sylvester, Paley and products."""
+
+    def power(q: int) -> bool:
+        try:
+            prime_power(q)
+        except Refused:
+            return False
+        return True
+
+    if n in (1, 2):
+        return True
+    if n % 4:
+        return False
+    half = n // 2 - 1
+    if power(n - 1) or (half % 4 == 1 and power(half)):
+        return True
+    return any(n % a == 0 and hadamard_order(a) and hadamard_order(n // a) for a in range(2, math.isqrt(n) + 1))
+
+
+def steiner(d: int, p: dict) -> tuple[int, list]:
+    v, s, r = p["v"], p["block"], p["r"]
+    need(v - 1 == r * (s - 1) and v * r == d * s, "S(2, s, v) needs v - 1 = r (s - 1) and b s = v r")
+    known = s == 2 or (s == 3 and v % 6 in (1, 3))
+    for q, spaces in ((s, lambda q, n: q**n), (s - 1, lambda q, n: (q ** (n + 1) - 1) // (q - 1))):
+        known = known or (q > 2 and any(spaces(q, n) == v for n in range(2, 12)) and prime_power(q) is not None)
+    need(known and hadamard_order(r + 1), "no such Steiner system, or no Hadamard matrix of order r + 1, is known here")
+    return v * (r + 1), root(Fraction(1, r * r))
+
+
+def wall(d: int, p: dict) -> tuple[int, list]:
+    need(d == 1 << p["bits"] and p["bits"] >= 3, "Barnes-Wall lattices need d = 2^M, M >= 3")
+    return math.prod(2**i + 2 for i in range(1, p["bits"] + 1)) // 2, root(Fraction(1, 4))
+
+
+SPORADIC = {
+    (4, 3): "1/9", (6, 3): "1/5", (7, 3): "1/3", (10, 5): "1/9", (16, 6): "1/9", (28, 7): "1/9", (36, 15): "1/25",
+    (276, 23): "1/25", (1408, 22): "1/9", (2300, 23): "1/9", (12, 4): "1/4", (36, 6): "1/4", (63, 7): "1/4",
+    (120, 8): "1/4", (378, 12): "1/4", (46575, 23): "1/4", (98280, 24): "1/4", (26208000, 48): "1/4",
+    (3109087800, 72): "1/4",
+}  # fmt: skip
+
+
+def sporadic(d: int, p: dict) -> tuple[int, list]:
+    need(p["d"] == d and (p["k"], d) in SPORADIC, f"no set of {p['k']} lines in R^{d} is known here")
+    return p["k"], ["sqrt", SPORADIC[p["k"], d]]
+
+
+def conference(d: int, p: dict) -> tuple[int, list]:
+    need(p["q"] % 4 == 1 and 2 * d == p["q"] + 1, "a conference matrix needs q = 1 mod 4, d = (q + 1)/2")
+    prime_power(p["q"])
+    return 2 * d, root(Fraction(1, p["q"]))
+
+
+FAMILIES = {
+    "orthonormal": lambda d, p: (d, root(Fraction(0))),
+    "simplex": lambda d, p: (d + 1, root(Fraction(1, d * d))),
+    "polygon": lambda d, p: (p["k"], ["cos_pi_over", p["k"]]) if d == 2 else (0, []),
+    "sporadic": sporadic,
+    "root_d": lambda d, p: (d * (d - 1), root(Fraction(1, 4))),
+    "hadamard": lambda d, p: (2 * d if d == 1 << p["bits"] else 0, root(Fraction(1, d))),
+    "conference": conference,
+    "steiner": steiner,
+    "kerdock": goethals,
+    "delsarte_goethals": goethals,
+    "quadratic_forms": forms,
+    "dual_bch": dual_bch,
+    "exponential_sums": sums,
+    "barnes_wall": wall,
+    "reed_muller": muller,
+    "extended_bch": bch,
+    "reed_solomon_signs": signs,
+    "reed_solomon_lines": words,
+}
+
+
+# Vectors: whole where they are few, else drawn --------------------------------------------------------------------
+
+
+@lru_cache
+def traces(bits: int) -> list[int]:
+    """Tr(g^i) for i = 0 .. 2^bits - 2, g a primitive element."""
+    n, poly = (1 << bits) - 1, modulus(bits)
+    found, x = [], 1
+    for _ in range(n):
+        y, trace = x, 0
+        for _ in range(bits):
+            trace, y = trace ^ y, gf2_mul(y, y, bits, poly)
+        found.append(trace)
+        x = gf2_mul(x, 2, bits, poly)
+    return found
+
+
+def bch_word(bits: int, delta: int, chance: random.Random) -> list[int]:
+    """A word f(x) = sum of Tr(a_C x^(-C)) over the cosets that are no zeros of the code, at x = 0, g^0, g^1 ..."""
+    n, trace = (1 << bits) - 1, traces(bits)
+    total, done = [0] * n, set()
+    for leader in range(delta, n):
+        coset = {leader * (1 << j) % n for j in range(bits)}
+        if leader in done or min(coset) < delta:
+            continue
+        done |= coset
+        a = chance.randrange(n + 1)
+        if a < n:  # a_C = g^a, else 0
+            total = [bit ^ trace[(a - leader * i) % n] for i, bit in enumerate(total)]
+    return [0, *total]
+
+
+def draw_bch(d: int, p: dict, chance: random.Random) -> list[list[float]]:
+    return [[1.0 - 2.0 * bit for bit in bch_word(p["bits"], p["delta"], chance)] for _ in range(DRAWN)]
+
+
+def draw_signs(d: int, p: dict, chance: random.Random) -> list[list[float]]:
+    m, n, k = p["m"], p["N"], p["K"]
+    poly = modulus(m + 1)
+    rows = []
+    for _ in range(DRAWN):
+        coefficients = [chance.randrange(1 << m), *(chance.randrange(2 << m) for _ in range(k - 1))]
+        row = []
+        for x in range(n):
+            symbol = 0
+            for c in reversed(coefficients):
+                symbol = gf2_mul(symbol, x, m + 1, poly) ^ c
+            sign = 1.0 - 2.0 * (symbol >> m)
+            row += [sign * (-1.0) ** bin(symbol & v & ((1 << m) - 1)).count("1") for v in range(1 << m)]
+        rows.append(row)
+    return rows
+
+
+def draw_sums(d: int, p: dict, chance: random.Random) -> list[list[float]]:
+    if p["m"] != 1:
+        return []
+    q, rows = p["p"], []
+    for _ in range(DRAWN):
+        f = [chance.randrange(q) for _ in range(p["n"])]
+        phase = [2 * math.pi * (sum(c * pow(x, j + 1, q) for j, c in enumerate(f)) % q) / q for x in range(q)]
+        rows.append([*(math.cos(a) for a in phase), *(math.sin(a) for a in phase)])
+    return rows
+
+
+def whole_simplex(d: int, p: dict) -> list[list[float]]:
+    return [[(1.0 if i == j else 0.0) - 1.0 / (d + 1) for j in range(d + 1)] for i in range(d + 1)]
+
+
+def whole_root_d(d: int, p: dict) -> list[list[float]]:
+    pairs = [(i, j, sign) for i, j in combinations(range(d), 2) for sign in (1.0, -1.0)]
+    return [[1.0 if x == i else sign if x == j else 0.0 for x in range(d)] for i, j, sign in pairs]
+
+
+def whole_hadamard(d: int, p: dict) -> list[list[float]]:
+    axes = [[math.sqrt(d) if x == i else 0.0 for x in range(d)] for i in range(d)]
+    return axes + [[(-1.0) ** bin(x & i).count("1") for x in range(d)] for i in range(d)]
+
+
+BUILD = {"simplex": whole_simplex, "root_d": whole_root_d, "hadamard": whole_hadamard}
+DRAW = {"extended_bch": draw_bch, "reed_solomon_signs": draw_signs, "exponential_sums": draw_sums}
+
+
+def measure(family: str, d: int, k: int, params: dict, most: mpf) -> None:
+    """Build or draw vectors, and see that no pair passes the coherence (equal and opposite draws are one line)."""
+    rows: list[list[float]] = []
+    if family in BUILD and k * d <= ENTRIES and k <= 300:
+        rows = BUILD[family](d, params)
+        need(len(rows) == k, f"{len(rows)} vectors are built, {k} are claimed")
+    elif family in DRAW and d <= 1024:
+        rows = DRAW[family](d, params, random.Random(0))
+    norms = [math.sqrt(math.fsum(x * x for x in row)) for row in rows]
+    for i, j in combinations(range(len(rows)), 2):
+        cosine = abs(math.fsum(map(float.__mul__, rows[i], rows[j]))) / (norms[i] * norms[j])
+        need(
+            cosine <= float(most) + 1e-9 or (family in DRAW and cosine > 1 - 1e-9), f"two vectors have cosine {cosine}"
+        )
+
+
+# Upper bounds, in interval arithmetic -----------------------------------------------------------------------------
+
+
+def log10_levenshtein(d: int, eps: float, digits: int = 60):
+    iv.dps = digits
+    x, n = iv.mpf(eps), 1
+    p_old, p, before, g_old, g = iv.mpf(1), x, iv.mpf(1), iv.mpf(1), x
+    while n < 2 or g.b > 0:  # until it is negative for certain, or the digits do not tell
+        if g.a <= 0:
+            break
+        p_old, p = p, ((2 * n + d - 2) * x * p - n * p_old) / (n + d - 2)
+        before, (g_old, g) = g_old, (g, ((2 * n + d) * x * g - n * g_old) / (n + d))
+        n += 1
+    if not (g.b <= 0 and p.b < 0 and before.a > 0):
+        need(digits < 2000, "the sign of a polynomial is not sure")
+        return log10_levenshtein(d, eps, 3 * digits)
+    return iv.log(math.comb(d + n - 3, n - 2) * (1 - before / p)) / iv.log(10)
+
+
+def log10_upper(d: int, upper: dict):
+    bound = upper["bound"]
+    if bound in ("one", "basis"):
+        return iv.log(iv.mpf(1 if bound == "one" else d)) / iv.log(10)
+    eps = upper["at"]
+    if bound == "levenshtein":
+        return log10_levenshtein(d, eps)
+    if bound == "orthoplex":
+        need(Fraction(eps) ** 2 * d < 1, "the orthoplex bound needs epsilon < 1/sqrt(d)")
+        return iv.log(iv.mpf(d * (d + 1)) / 2) / iv.log(10)
+    need(bound == "bukh-cox", f"unknown bound {bound}")
+    e = 1
+    while (iv.mpf(e * (e + 1)) / ((d + e) * (2 + (e - 1) * iv.sqrt(iv.mpf(e + 2))) - e * (e + 1))).a <= eps:
+        e += 1
+        need(e <= 2 * d, "Bukh and Cox say nothing here")
+    return iv.log(iv.mpf(d + e - 1)) / iv.log(10)
+
+
+# One certificate --------------------------------------------------------------------------------------------------
+
+
+def check(held: dict) -> None:
+    """Raises Refused, with what does not hold."""
+    need(held["schema"] == 1, f"schema {held['schema']} is unknown")
+    total, dims, worst = 0, 0, mpf(0)
+    for part in held["parts"]:
+        family, d, claimed = part["family"], part["d"], int(part["k"], 16)
+        need(family in FAMILIES and part["copies"] >= 1, f"unknown family {family}")
+        k, coherence = FAMILIES[family](d, part["params"])
+        need(k == claimed, f"{family} in R^{d} has {k if k < 10**30 else 'another number of'} lines")
+        need(coherence == part["coherence"], f"{family} in R^{d} has coherence {coherence}")
+        measure(family, d, k, part["params"], value(coherence))
+        total, dims = total + k * part["copies"], dims + d * part["copies"]
+        worst = max(worst, value(coherence))
+    need(total == int(held["k"], 16), "the parts do not add up to k")
+    need(dims == held["d"], f"the parts have {dims} dimensions")
+    need(abs(worst - value(held["coherence"])) < mpf(10) ** -35, "the coherence is not that of the worst part")
+    upper = held["upper"]
+    if upper["bound"] not in ("one", "basis"):
+        need(worst <= upper["at"] <= worst + mpf(10) ** -11, "the bound is not taken at the coherence")
+    need(upper["bound"] != "basis" or worst == 0, "a basis is the most only where all are orthogonal")
+    found = log10_upper(held["d"], upper)
+    need(found.b <= upper["log10_k"], f"the bound is {found.b}")
+    need(found.a >= upper["log10_k"] - 1e-6, f"the bound is {found.a}, not as large as is claimed")
+    need(mp.log10(total) <= upper["log10_k"] + 1e-9, "more lines than the bound allows")
+
+
+def main(paths: list[str]) -> int:
+    path = ""
+    try:
+        for path in paths:
+            check(json.loads(Path(path).read_text()))
+    except (Refused, KeyError, TypeError, ValueError, OSError) as error:
+        sys.stderr.write(f"{path}: refused: {error}\n")
+        return 1
+    sys.stdout.write(f"{len(paths)} certificates hold\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
