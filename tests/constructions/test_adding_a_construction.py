@@ -42,9 +42,9 @@ def drawn(monkeypatch):
 
 
 def test_capacity_answers_by_it(drawn):
-    found = capacity(9, COHERENCE * 1.000001).bracket["construction"]
+    found = capacity(9, COHERENCE * 1.000001).bracket["explicit"]
     assert (found["k"], found["name"]) == (pytest.approx(700), "drawn lines")
-    assert capacity(d=9, k=650).bracket["construction"]["epsilon"] == pytest.approx(COHERENCE)
+    assert capacity(d=9, k=650).bracket["explicit"]["epsilon"] == pytest.approx(COHERENCE)
 
 
 def test_it_is_built_by_choice_and_by_name(drawn):
@@ -63,6 +63,6 @@ def test_the_command_line_builds_it_and_names_it(drawn, repcap):
 
 
 def test_without_it_nothing_is_left():
-    assert "drawn" not in capacity(9, COHERENCE * 1.000001).bracket["construction"]["name"]
+    assert "drawn" not in capacity(9, COHERENCE * 1.000001).bracket["explicit"]["name"]
     with pytest.raises(InputError, match="no construction is called"):
         named_lines("drawn", 9)

@@ -10,6 +10,7 @@ import typer
 
 from repcap.console.common import JsonOption, note, present, progress, warn
 from repcap.console.derive import Options, command_of
+from repcap.constructions import by_command
 from repcap.constructions.build import named_lines
 from repcap.constructions.lines import Prefix
 from repcap.errors import InputError, RepcapError
@@ -62,7 +63,8 @@ def command(
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint beside --out.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite better vectors, drop a checkpoint.")] = False,
     construct: Annotated[
-        str | None, typer.Option("--construct", help="Write this explicit set.", metavar="NAME")
+        str | None,
+        typer.Option("--construct", help=f"Write this explicit set: {', '.join(by_command())}.", metavar="NAME"),
     ] = None,
     param: Annotated[list[str] | None, typer.Option("--param", help="Of the set: r=2, h=3, t=2, n=3, k=276.")] = None,
     checked: Annotated[Path | None, typer.Option("--verify", help="Measure the vectors in this file.")] = None,
