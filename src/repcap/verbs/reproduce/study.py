@@ -57,11 +57,6 @@ class Reproduction(Result):
         raise InputError(f"no claim {key!r}: there are {', '.join(claim.key for claim in self.claims)}")
 
     @property
-    def checked(self) -> int:
-        """Numbers and rows of the table that can be compared with the printed ones."""
-        return sum(claim.status in ("agrees", "departs") for claim in self.claims) + len(self.models)
-
-    @property
     def title(self) -> str:
         return f"arXiv {ARXIV}, recomputed"
 
