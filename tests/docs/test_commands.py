@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -109,13 +110,27 @@ def stand_in(command: str) -> str:
 
 
 def prepare(page: str, repcap) -> None:
-    """Stores and records that a page takes as given."""
+    """Stores, records and files that a page takes as given, or makes by the Python that it shows."""
+    if page == "docs/sae.md":
+        (code,) = (block for block in shown.blocks((ROOT / page).read_text()) if block.language == "python")
+        exec("\n".join(code.lines), {})
     if page == "docs/reproduce.md":
         assert repcap("sweep", "--k", "24,40,80", "--d", "6,8,12", "--steps", 20, "--store", "results.sqlite").code == 0
     if page == "docs/report.md":
         assert repcap("survey", "models.txt", "--store", "results.sqlite", "--engine", "inline").code == 0
         Path("a.json").write_text(json.dumps(repcap("measure", "made/tied", "--json").json))
         Path("b.json").write_text(json.dumps(repcap("pairs", "made/tied", "--json").json))
+
+
+def rewrite(item: shown.Shown, out: str) -> None:
+    """Put what was printed into the page, as much of it as was shown (`...` at the end stands for the rest)."""
+    lines = [line.rstrip() for line in out.rstrip().split("\n")]
+    if item.output[-1] == "...":
+        lines = [*lines[: len(item.output) - 1], "..."]
+    path = ROOT / item.page
+    before, text = "\n".join(item.output), path.read_text()
+    assert text.count(before) == 1, f"{item.page}: {item.command}: rewrite it by hand"
+    path.write_text(text.replace(before, "\n".join(lines)))
 
 
 def departures(page: str, repcap, dear: bool) -> list[str]:
@@ -134,7 +149,9 @@ def departures(page: str, repcap, dear: bool) -> list[str]:
             found.append(f"$ {command}\nexit code {done.code}: {done.err[-500:]}")
         elif item.output and not reduced and item.command not in OTHER_INPUTS:
             line = shown.departs(item.output, done.out.split("\n"))
-            if line:
+            if line and os.environ.get("REPCAP_REWRITE_DOCS"):  # tools/show_docs.py
+                rewrite(item, done.out)
+            elif line:
                 found.append(f"$ {command}\n{line}")
     return found
 

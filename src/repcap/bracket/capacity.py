@@ -149,6 +149,8 @@ def capacity(
 
     Plain float arithmetic; milliseconds.
 
+    Examples
+    --------
     >>> result = capacity(d=64, eps=0.125)
     >>> round(10 ** result.bracket["explicit"]["log10_k"]), round(10 ** result.bracket["upper"]["log10_k"])
     (2112, 2112)

@@ -84,6 +84,8 @@ def pack(
     keep_on_interrupt
         Whether Ctrl-C returns the best so far (`interrupted` is set) instead of raising KeyboardInterrupt.
 
+    Notes
+    -----
     Time 3 k^2 d / g flops a step. Memory 3 k d numbers and the blocks; never k x k (but for `adam-pnorm`, k <= 2000
     where a polish is tried, and batches of small starts).
 

@@ -21,6 +21,8 @@ Record = Mapping[str, Any]
 
 KINDS = ("measure", "published")
 """Kinds of records in a store that say something of a model."""
+IN_FILES = (*KINDS, "pairs")
+"""Kinds in a JSON file: those of `repcap pairs` bring the histogram."""
 
 
 def published_records() -> list[dict[str, Any]]:
@@ -73,7 +75,7 @@ def load_records(source: str | Path) -> list[dict[str, Any]]:
         raise InputError(f'{path} holds no records: expected one record, a list of them, or {{"records": [...]}}')
     if not found:
         raise InputError(f"{path} holds no records: its list is empty")
-    models = [record for record in map(_unwrapped, found) if record.get("kind", KINDS[0]) in KINDS]
+    models = [record for record in map(_unwrapped, found) if record.get("kind", KINDS[0]) in IN_FILES]
     if not models:
         raise InputError(f"{path} holds no record of a model, only of packings or the like")
     return models

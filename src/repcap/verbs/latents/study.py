@@ -76,6 +76,8 @@ def latents(
     on_progress : callable, optional
         called with (tokens read, tokens to read) over all passes.
 
+    Notes
+    -----
     The text is read in windows that do not overlap. The states are added to sums and forgotten; the standard error
     needs the text a second time. States of neighbouring positions depend on each other, so it is a jackknife over
     contiguous blocks of the text; it says how far another passage of the same kind could be off, not another kind of

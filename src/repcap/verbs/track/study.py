@@ -156,6 +156,8 @@ def track(
     on_progress : callable, optional
         called with (checkpoints done, checkpoints).
 
+    Notes
+    -----
     A checkpoint that fails is listed and left out.
 
     Raises
