@@ -35,6 +35,7 @@ LAW_CASES = {
     "capacity-vocab": "capacity --d 4096 --eps 0.0645 --vocab 32000",
     "capacity-vocab-tied": "capacity --eps 0.06 --vocab 50257 --tied --k 1e6",
     "design": "design --features 1e7 --eps 0.06..0.09/4 --vocab 128256 --params 8e9",
+    "design-bare": "design --features 1e5 --eps 0.08",
     "design-tied": "design --features 1e5 --eps 0.08 --vocab 32000 --tied --multiple 64",
     "fit-optimized": "fit optimized --bootstrap 50",
     "fit-random-log": "fit random --on log --bootstrap 5 --holdout d",
