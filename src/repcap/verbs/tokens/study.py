@@ -133,6 +133,8 @@ def tokens(
     on_progress
         called with (passes done, passes at most).
 
+    Notes
+    -----
     The centre: from multiples of the mean of all rows, the median of the nearest thousandth, again until it stays; of
     these the one with the tightest core. The logarithm of the distance from it is close to normal in the bulk; its
     median and the spread of its near side give each row a chance, and Benjamini and Hochberg's rule the threshold. A
