@@ -19,9 +19,6 @@ TREES = {path: ast.parse(path.read_text()) for path in FILES}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-NOT_YET = pytest.mark.xfail(strict=False, reason="the move into the house is not complete")
-
-
 def name_of(path: Path) -> str:
     parts = path.relative_to(SRC).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
@@ -71,13 +68,11 @@ def test_at_most_15_python_files_in_a_folder() -> None:
     assert not {str(path.relative_to(SRC)): n for path, n in count.items() if n > 15}
 
 
-@NOT_YET
 def test_no_file_over_400_lines() -> None:
     long = {name_of(path): text.count("\n") for path in FILES if (text := path.read_text()).count("\n") > 400}
     assert not long
 
 
-@NOT_YET
 def test_no_function_over_60_lines_but_for_signatures_of_the_command_line() -> None:
     long = {}
     for path, tree in TREES.items():
@@ -90,7 +85,6 @@ def test_no_function_over_60_lines_but_for_signatures_of_the_command_line() -> N
     assert not long
 
 
-@NOT_YET
 def test_imports_stand_at_the_top() -> None:
     """Those in functions are for the doors, where something heavy waits until it is needed."""
     inside = {path: sum(deep for _, deep in imports(tree)) for path, tree in TREES.items()}
@@ -117,7 +111,6 @@ def cycle(graph: dict[str, set[str]]) -> list[str]:
     return next((found for start in sorted(graph) if (found := walk(start, []))), [])
 
 
-@NOT_YET
 @pytest.mark.parametrize("room", [path.name for path in ROOMS])
 def test_no_cycle_inside_a_room(room: str) -> None:
     """Imports in functions count too. A room's own door (`__init__`) is not imported from inside."""
@@ -141,7 +134,6 @@ def test_a_cycle_is_found() -> None:
     assert cycle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
 
 
-@NOT_YET
 @pytest.mark.parametrize("room", [path.name for path in ROOMS])
 def test_every_room_has_its_map(room: str) -> None:
     text = (PACKAGE / room / "README.md").read_text()
