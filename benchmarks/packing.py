@@ -1,12 +1,13 @@
 """What the packing search costs and reaches, measured on this machine in one run.
 
-    python benchmarks/packing.py                 race, step, memory, optima
+    python benchmarks/packing.py                 race, step, cost, memory, optima
     python benchmarks/packing.py --targets       the five (2000, d) cells, three seeds each, with and without symmetry
     python benchmarks/packing.py --small         all of it in little, in about a minute
 
 race    seconds until the published coherence is reached, ours against the published loop (Adam on sum |cos|^p), which
         gets 60 times our time; what it has reached by then is printed
 step    a step against the time of its 3 k^2 d flops at the rate of a large matrix product, measured in between
+cost    where a step without symmetry goes, against the floor of 2 k^2 d flops and a step of the published loop
 memory  peak resident memory of a step at k = 32000 over the memory before, in a process of its own
 optima  known optima from random starts: seconds and distance
 
@@ -18,12 +19,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import math
 import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -39,6 +42,7 @@ from repcap.packing.search.starts import generator_for, random_start
 CPU = torch.device("cpu")
 clock = time.perf_counter
 RACES = ((2000, 128), (2000, 256), (4000, 256))
+COSTS = ((2000, 128), (8000, 512))
 RACE_STEPS = 100
 """The path of a race is spread over fewer steps than the default 400: the published coherence is no far goal."""
 TARGETS = {(2000, 32): 0.3595, (2000, 64): 0.2125, (2000, 128): 0.1292, (2000, 256): 0.0776, (2000, 512): 0.0449}
@@ -113,6 +117,43 @@ def step(k: int, d: int, repeats: int = 9) -> dict[str, float | int]:
     }  # fmt: skip
 
 
+def fastest(work: Callable[[], object], repeats: int) -> float:
+    """Seconds of the fastest of so many calls."""
+    found = []
+    for _ in range(repeats):
+        began = clock()
+        work()
+        found.append(clock() - began)
+    return min(found)
+
+
+def cost(k: int, d: int, repeats: int = 3) -> dict[str, float | int]:
+    """A step of ours in its parts, and of the published loop, in units of the floor: 2 k^2 d flops at the rate of a
+    large matrix product, which is what all cosines cost without their symmetry."""
+    rate = max(2 * 2048**3 / gemm_seconds() for _ in range(5))
+    floor = 2 * k * k * d / rate
+    descent = Descent(random_start(k, d, generator_for(0, 0)), CPU)
+    descent.step(0.3)
+    ours = fastest(lambda: descent.step(0.3), repeats)
+    rows, columns = min(k, BLOCK_ROWS), min(k, BLOCK_COLUMNS)
+    x, y, block = torch.randn(rows, d), torch.randn(columns, d), torch.rand(rows, columns)
+    blocks, out, back = k * k / (2 * rows * columns), torch.empty(rows, columns), torch.zeros(rows, d)
+    cosines = blocks * fastest(lambda: torch.mm(x, y.T, out=out), 5 * repeats)
+    sums = blocks * (
+        fastest(lambda: back.addmm_(block, y), 5 * repeats)
+        + fastest(lambda: torch.zeros(columns, d).addmm_(block.T, x), 5 * repeats)
+    )
+    exponentials = blocks * fastest(lambda: torch.exp(block, out=out), 5 * repeats)
+    stamps: list[float] = []
+    AdamPnorm(steps=repeats + 1).run(Task(k, d, report=lambda *_: stamps.append(clock())))
+    theirs = min(after - before for before, after in itertools.pairwise(stamps))
+    return {
+        "k": k, "d": d, "gemm_gflops": rate / 1e9, "floor_ms": 1e3 * floor, "ours": ours / floor,
+        "cosines": cosines / floor, "sums": sums / floor, "exponentials": exponentials / floor,
+        "rest": (ours - cosines - sums - exponentials) / floor, "published": theirs / floor, "times": theirs / ours,
+    }  # fmt: skip
+
+
 MEMORY = """
 import resource, sys, torch
 from repcap.packing import pack
@@ -160,7 +201,7 @@ def show(row: dict[str, object]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", help="of race, step, memory, optima (default: all)")
+    parser.add_argument("parts", nargs="*", help="of race, step, cost, memory, optima (default: all)")
     parser.add_argument("--small", action="store_true", help="in little")
     parser.add_argument("--targets", action="store_true", help="the five cells at three seeds")
     parser.add_argument("--multiplier", type=int, default=60, help="m of the published exponent rule")
@@ -173,7 +214,7 @@ def main() -> None:
         global clock
         clock = time.process_time
         torch.set_num_threads(1)
-    parts = options.parts or (["targets"] if options.targets else ["race", "step", "memory", "optima"])
+    parts = options.parts or (["targets"] if options.targets else ["race", "step", "cost", "memory", "optima"])
     rows: list[dict[str, object]] = []
 
     def add(part: str, found: dict[str, object]) -> None:
@@ -196,6 +237,9 @@ def main() -> None:
     if "step" in parts:
         for k, d in [(1000, 128)] if options.small else RACES:
             add("step", step(k, d))
+    if "cost" in parts:
+        for k, d in [(1000, 128)] if options.small else COSTS:
+            add("cost", cost(k, d))
     if "memory" in parts:
         add("memory", memory(8000 if options.small else 32000, 256))
     if "optima" in parts:
