@@ -43,7 +43,7 @@ CPU = torch.device("cpu")
 clock = time.perf_counter
 RACES = ((2000, 128), (2000, 256), (4000, 256))
 COSTS = ((2000, 128), (8000, 512))
-RACE_STEPS = 100
+RACE_STEPS = 60
 """The path of a race is spread over fewer steps than the default 400: the published coherence is no far goal."""
 TARGETS = {(2000, 32): 0.3595, (2000, 64): 0.2125, (2000, 128): 0.1292, (2000, 256): 0.0776, (2000, 512): 0.0449}
 OPTIMA = (
