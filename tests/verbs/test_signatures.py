@@ -27,14 +27,7 @@ from repcap.result import Result
 from repcap.verbs import VERBS
 
 PACKAGE = Path(repcap.__file__).parent
-NOT_YET = ("latents", "probes", "reproduce")
-OF_FUNCTIONS = [
-    pytest.param(name, marks=pytest.mark.xfail(strict=False, reason="options not by the signature yet"))
-    if name in NOT_YET
-    else name
-    for name, row in VERBS.items()
-    if row.exports
-]
+OF_FUNCTIONS = [name for name, row in VERBS.items() if row.exports]
 Sharpness = Annotated[int, Option("How sharp.", least=1, most=9)]
 
 
@@ -166,7 +159,7 @@ def test_no_public_function_hides_its_options():
         for parameter in inspect.signature(getattr(repcap, name)).parameters.values()
         if parameter.kind is inspect.Parameter.VAR_KEYWORD
     }
-    assert hidden <= {name.replace("-", "_") for name in NOT_YET}
+    assert hidden == set()
 
 
 def test_shift_tab_in_a_notebook_names_the_options():
