@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from repcap.geometry.pairs.tail_dimension import gauge_tail as gauge_tail
+    from repcap.geometry.readout.gauges import in_gauge as in_gauge
     from repcap.geometry.epsilon.epsilon import Spread as Spread
     from repcap.geometry.epsilon.epsilon import check_z as check_z
     from repcap.geometry.epsilon.jackknife import without_each as without_each
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
     from repcap.geometry.rows.views import Subset as Subset
 
 _WHERE = {
+    "gauge_tail": "pairs.tail_dimension",
+    "in_gauge": "readout.gauges",
     "read_rows": "readout.linear",
     "MeasureOptions": "measurement.measuring",
     "Measurement": "measurement.measurement",

@@ -27,6 +27,29 @@ class Tail:
         return {"above": self.above, "below": self.below, "both": self.both}
 
 
+@dataclasses.dataclass(frozen=True)
+class TailPoint:
+    """epsilon: |cosine| that a share alpha of the pairs reaches, eps_alpha. dim: d_alpha, the dimension in which random
+    directions have the same. random: eps_alpha of random directions in R^d. None where too few pairs were counted.
+    """
+
+    alpha: float
+    epsilon: float | None
+    dim: float | None
+    random: float
+
+
+@dataclasses.dataclass(frozen=True)
+class GaugeTail:
+    """The tail of |cosine| of the rows in one gauge."""
+
+    gauge: str
+    points: tuple[TailPoint, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"gauge": self.gauge, "points": [dataclasses.asdict(point) for point in self.points]}
+
+
 def measured_tail(counts: PairCounts, epsilon: float) -> Tail:
     """Shares of pairs with a cosine above epsilon and below -epsilon.
 
