@@ -10,8 +10,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from repcap.geometry.pairs.tail_dimension import gauge_tail as gauge_tail
-    from repcap.geometry.readout.gauges import in_gauge as in_gauge
     from repcap.geometry.epsilon.epsilon import Spread as Spread
     from repcap.geometry.epsilon.epsilon import check_z as check_z
     from repcap.geometry.epsilon.jackknife import without_each as without_each
@@ -46,6 +44,8 @@ if TYPE_CHECKING:
     from repcap.geometry.pairs.histogram import Wanted as Wanted
     from repcap.geometry.pairs.pair_sample import sample_pairs as sample_pairs
     from repcap.geometry.pairs.tail import measured_tail as measured_tail
+    from repcap.geometry.pairs.tail_dimension import gauge_tail as gauge_tail
+    from repcap.geometry.readout.gauges import in_gauge as in_gauge
     from repcap.geometry.readout.linear import read_rows as read_rows
     from repcap.geometry.readout.superposed import check_request as check_request
     from repcap.geometry.readout.superposed import guaranteed_active as guaranteed_active

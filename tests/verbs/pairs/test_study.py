@@ -210,3 +210,21 @@ def test_smollm2_all_pairs_agree_with_its_moments():
     loose = dataclasses.replace(counted, wanted=Wanted(10, 0.4))
     assert measured_tail(loose, spread.epsilon).above == pytest.approx(counted.above / counted.pairs, rel=1e-3)
     assert counted.largest[0].cosine == pytest.approx(1.0, abs=1e-6)
+
+
+def test_tails_in_each_gauge_and_what_is_refused(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((900, 10)) * np.linspace(1, 5, 10) + 1.0
+    found = pairs(rows, gauge=("stored", "whitened"), alpha=(0.05, 0.5, 1e-9))
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    values, vectors = np.linalg.eigh(unit.T @ unit)
+    for tail, changed in zip(found.to_dict()["tails"], (unit, unit @ vectors / np.sqrt(values)), strict=True):
+        changed = changed / np.linalg.norm(changed, axis=1, keepdims=True)
+        cosines = np.abs((changed @ changed.T)[np.triu_indices(900, 1)])
+        assert [point["epsilon"] for point in tail["points"][:2]] == pytest.approx(
+            np.quantile(cosines, [0.95, 0.5]).tolist(), abs=2e-4
+        )
+        assert tail["points"][2]["epsilon"] is None
+    assert found.tails[0].points[0].dim < 8 < 9 < found.tails[1].points[0].dim < 11
+    for options in ({"gauge": ("sphered",)}, {"alpha": (0.0,)}, {"alpha": (1.0,)}):
+        with pytest.raises(InputError, match=next(iter(options))):
+            pairs(rows, **options)

@@ -23,6 +23,8 @@ def parts(result: PairDistribution) -> Iterator[RenderableType]:
     yield Text(f"{printable(result.matrix)}, {result.count} x {result.dim}{left_out}: {what}")
     yield _numbers(result)
     yield _quantiles(result)
+    if result.tails:
+        yield _tails(result)
     for title, chosen in (("most alike", result.largest), ("most opposed", result.smallest)):
         if chosen:
             yield _pair_table(title, chosen)
@@ -69,6 +71,17 @@ def _quantiles(result: PairDistribution) -> Table:
         for end in (0, 1):
             line.add_row(*(f"{interval[end]:.3f}" for interval in result.intervals.quantiles), style="dim")
     return line
+
+
+def _tails(result: PairDistribution) -> Table:
+    """eps_alpha and d_alpha of each gauge, beside random directions."""
+    gauges = [f">{tail.gauge}" for tail in result.tails]
+    table = new_table("\n|cosine| that a share of the pairs reaches / dimension", ">share", ">random", *gauges)
+    for at, point in enumerate(result.tails[0].points):
+        cells = [tail.points[at] for tail in result.tails]
+        shown = ["-" if one.epsilon is None else f"{one.epsilon:.4f} / {one.dim:.4g}" for one in cells]
+        table.add_row(f"{point.alpha:g}", f"{point.random:.4f} / {result.dim}", *shown)
+    return table
 
 
 def _share(share: float) -> str:

@@ -13,13 +13,14 @@ from repcap.errors import InputError, OptionError, RepcapError, VectorsError
 from repcap.geometry.epsilon.epsilon import Spread
 from repcap.geometry.pairs.histogram import PAPER_BINS, Extreme, PairCounts, Wanted
 from repcap.geometry.pairs.pair_intervals import SampleIntervals, sample_intervals
-from repcap.geometry.pairs.tail import Tail, measured_tail, normal_tail, random_moments, random_tail
+from repcap.geometry.pairs.tail import GaugeTail, Tail, measured_tail, normal_tail, random_moments, random_tail
 from repcap.jobs.engine import Fault, Unit, parse_engine, run
 from repcap.matrix import Matrix, ProgressFn, titled
 from repcap.numerics import Z_DEFAULT, finite
 from repcap.options import Device, EngineName, ExcludeIds, MatrixName, Option, Seed, TokenizerRows, Z, verb
 from repcap.result import Result
 from repcap.sources.spec import parse_spec
+from repcap.verbs.pairs.gauged import ALPHAS, Alpha, Gauge, gauge_tails
 
 if TYPE_CHECKING:
     import torch
@@ -81,6 +82,7 @@ class PairDistribution(Result):
     intervals: SampleIntervals | None
     seed: int | None
     revision: str | None = None
+    tails: tuple[GaugeTail, ...] = ()
 
     @property
     def title(self) -> str:
@@ -141,6 +143,7 @@ class PairDistribution(Result):
                 "normal": self.tail_normal.to_dict(),
                 "random": self.tail_random.to_dict(),
             },
+            "tails": [tail.to_dict() for tail in self.tails],
             "largest": [dataclasses.asdict(pair) for pair in self.largest],
             "smallest": [dataclasses.asdict(pair) for pair in self.smallest],
             "histogram": {"edges": list(self.edges), "counts": list(self.counts)},
@@ -154,6 +157,8 @@ def pairs(
     *,
     top: Extremes = 10,
     z: Z = Z_DEFAULT,
+    alpha: Alpha = ALPHAS,
+    gauge: Gauge = ("stored",),
     sample: Sample = None,
     seed: Seed = 0,
     tokenizer_rows: TokenizerRows = False,
@@ -173,6 +178,9 @@ def pairs(
         pairs to name at either end.
     z : float
         epsilon = mean + z std, beyond which pairs are counted.
+    alpha, gauge
+        shares of pairs whose |cosine| to give, with the dimension in which random directions have the same; of the rows
+        as `stored`, `centred`, without their strongest direction (`top1`), `whitened`: one sweep more for each.
     sample, seed : int
         draw so many pairs instead of counting all, with intervals.
     tokenizer_rows, exclude_ids
@@ -212,7 +220,8 @@ def pairs(
                 counted = geometry.count_pairs(
                     opened, mask=mask, wanted=wanted, panel=panel, device=device, on_progress=on_progress
                 )
-        return _summarise(opened, counted, spread, top, seed)
+        tails = gauge_tails(opened, counted, rows, mask, gauge, alpha, sample=sample, seed=seed, device=device)
+        return dataclasses.replace(_summarise(opened, counted, spread, top, seed), tails=tails)
 
 
 def _rows(matrix: Matrix, exclude_ids: Iterable[int], tokenizer_rows: bool) -> torch.Tensor:
