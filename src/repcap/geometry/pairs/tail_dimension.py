@@ -48,7 +48,7 @@ def tail_dimension(epsilon: float, alpha: float) -> float:
     """d_alpha; 1 where epsilon is 1, NaN where epsilon is no number, at most 1e9.
 
     >>> round(tail_dimension(0.20179, 1e-6))
-    576
+    577
     """
     if math.isnan(epsilon):
         return float("nan")
