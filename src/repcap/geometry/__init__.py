@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from repcap.geometry.epsilon.epsilon import check_z as check_z
     from repcap.geometry.epsilon.jackknife import without_each as without_each
     from repcap.geometry.epsilon.moments import Moments as Moments
+    from repcap.geometry.epsilon.paired import Difference as Difference
+    from repcap.geometry.epsilon.paired import epsilon_difference as epsilon_difference
     from repcap.geometry.epsilon.passes import first_pass as first_pass
     from repcap.geometry.epsilon.spread import spread as spread
     from repcap.geometry.epsilon.spread import spread_of as spread_of
@@ -63,6 +65,8 @@ _WHERE = {
     "gauge_tail": "pairs.tail_dimension",
     "in_gauge": "readout.gauges",
     "read_rows": "readout.linear",
+    "Difference": "epsilon.paired",
+    "epsilon_difference": "epsilon.paired",
     "MeasureOptions": "measurement.measuring",
     "Measurement": "measurement.measurement",
     "Moments": "epsilon.moments",

@@ -16,6 +16,12 @@ from repcap.verbs.compare.study import Comparison, NeighbourOverlap
 
 def parts(result: Comparison) -> Iterator[RenderableType]:
     yield _sides(result)
+    if result.difference is not None:
+        found = result.difference
+        line = (
+            f"epsilon of b less a: {found.epsilon:+.6f} ± {found.se:.2g} (paired, over {found.rows} corresponding rows)"
+        )
+        yield Text(f"\n{line}")
     if result.corresponding is not None:
         yield from _rows(result.corresponding)
     if result.neighbours is not None and result.neighbours.least:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from repcap import geometry, sources
-from repcap.errors import SourceError
+from repcap.errors import SourceError, VectorsError
 from repcap.matrix import Matrix, ProgressFn
 from repcap.numerics import Z_DEFAULT
 from repcap.options import Device, MatrixName, Option, Seed, Z, verb
@@ -52,6 +52,7 @@ class Comparison(Result):
 
     corresponding: the cosines of corresponding rows, `rows` of the record; None where the widths differ or `tied`, and
     then `reason` says why. b and neighbours are None where both are one matrix (`tied`).
+    difference: epsilon of b less that of a over corresponding rows, with its paired standard error.
     """
 
     kind = "compare"
@@ -64,6 +65,7 @@ class Comparison(Result):
     reason: str
     neighbours: NeighbourOverlap | None
     notes: tuple[str, ...]
+    difference: geometry.Difference | None = None
 
     @property
     def title(self) -> str:
@@ -95,6 +97,13 @@ class Comparison(Result):
         first, second = self.a.class_name, self.b.class_name
         classes = f"class {first} both" if first == second else f"class {first} and {second}"
         parts.append(f"epsilon is {self.a.epsilon:.4f} and {self.b.epsilon:.4f} ({classes})")
+        if self.difference is not None:
+            found = self.difference
+            far = abs(found.epsilon) > 2.0 * found.se
+            parts.append(
+                f"the difference over corresponding rows is {found.epsilon:+.3g} ± {found.se:.2g}, "
+                f"{'more than' if far else 'within'} twice its paired standard error"
+            )
         text = "; ".join(parts)
         return text[0].upper() + text[1:] + "."
 
@@ -105,6 +114,7 @@ class Comparison(Result):
             "tied": self.tied,
             "pairing": self.pairing.to_dict() if self.pairing else None,
             "rows": self.corresponding.to_dict() if self.corresponding else None,
+            "difference": None if self.difference is None else dataclasses.asdict(self.difference),
             "reason": self.reason,
             "neighbours": self.neighbours.to_dict() if self.neighbours else None,
             "notes": list(self.notes),
@@ -152,7 +162,7 @@ def compare(
     SourceError, VectorsError, InputError
         for what cannot be read, has no geometry, or cannot be asked for.
 
-    Cost: two measurements, one pass over the common rows of both (O(n d)), and 2 `sample` n d operations on each side
+    Cost: two measurements, two passes more for the error of their difference, one over the common rows (O(n d)), and 2 `sample` n d operations on each side
     for the neighbours. Memory: blocks of rows, a few numbers a row; never n x n, never a whole matrix.
     """
     asked = geometry.MeasureOptions(z=z, device=device, seed=seed)
@@ -184,7 +194,16 @@ def compare(
                 reason=reason,
                 neighbours=overlap,
                 notes=(*pairing.notes, *([reason] if reason else [])),
+                difference=_difference(*views, z, device, seed),
             )
+
+
+def _difference(a: Matrix, b: Matrix, z: float, device: str, seed: int) -> geometry.Difference | None:
+    """None where too few rows correspond for an error."""
+    try:
+        return geometry.epsilon_difference(a, b, z, device=device, seed=seed)
+    except VectorsError:
+        return None
 
 
 def _tied(one: Measured) -> Comparison:
