@@ -111,7 +111,7 @@ def _numbers(found: Measurement) -> Iterator[RenderableType]:
         table.add_row("strongest direction", f"{100 * found.spectrum.top_share:.1f} %", "of the rows' squared length")
     yield Padding(table, (1, 0, 0, 0))
     if se is not None:
-        yield _prose(_error_says(found, se))
+        yield _prose(" ".join([_error_says(found, se), *_drift(found)]))
 
 
 def _error_says(found: Measurement, se: float) -> str:
@@ -123,6 +123,14 @@ def _error_says(found: Measurement, se: float) -> str:
         f"± {se:.2g}: by how much epsilon would move (one standard error, jackknife) if as many tokens were drawn anew "
         f"at random. It is no error of the sum: {which}."
     )
+
+
+def _drift(found: Measurement) -> list[str]:
+    """That ids are no random sample, where epsilon of the first of them shows it."""
+    if not found.drift:
+        return []
+    first = ", ".join(f"{epsilon:.3f} ({ids})" for ids, epsilon in found.drift[:-1])
+    return [f"Ids are no random sample: of the first ones alone epsilon is {first}."]
 
 
 def _drawn(estimate: Estimate) -> str:

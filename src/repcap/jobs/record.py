@@ -73,6 +73,7 @@ MEASURED: dict[str, Key] = {
     "estimate": Key("", "set where only some rows were read: rows, interval, how they were drawn"),
     "variants": Key("", "the same on other rows or after a common part was removed"),
     "common": Key("", "whether one common direction is all that makes epsilon high, in words"),
+    "drift": Key("", "epsilon of the first ids alone: ids are no random sample"),
     "spectrum": Key("", "spectrum of the Gram matrix of unit rows: shares, ranks, eigenvalues"),
     "influence": Key("", "rows that raise and that lower epsilon most"),
     "dropped": Key("", "rows without a direction: index, reason, token"),

@@ -88,6 +88,7 @@ class Measurement(Result):
     variants: the same on other rows or after a common part was removed: `tokenizer`, `distinct`, `centred`, `top 1` ...
     common: in words, whether one common direction is what makes epsilon high; None unless class is `high`.
     common_share: share of the excess over random directions that is gone without it; None where that is not known.
+    drift: (ids, epsilon of the first so many ids), of 8192 random rows where all are dear; empty for few rows.
     seconds: wall time. bytes_read: in the stored encoding.
     """
 
@@ -103,6 +104,7 @@ class Measurement(Result):
     estimate: Estimate | None
     findings: RowFindings
     notes: tuple[str, ...]
+    drift: tuple[tuple[int, float], ...]
     device: str
     bytes_read: int
 
@@ -203,6 +205,7 @@ class Measurement(Result):
             **self.findings.to_dict(),
             "notes": list(self.notes),
             "warnings": list(info.warnings),
+            "drift": [{"ids": ids, "epsilon": epsilon} for ids, epsilon in self.drift],
             "device": self.device,
             "bytes_read": self.bytes_read,
         }

@@ -7,6 +7,7 @@ import time
 
 from repcap.devices import resolve_device
 from repcap.errors import OptionError, VectorsError
+from repcap.geometry.epsilon.drift import LEAST, drift
 from repcap.geometry.epsilon.epsilon import Spread, null_note
 from repcap.geometry.epsilon.passes import FirstPass, first_pass
 from repcap.geometry.epsilon.sample import Estimate, estimate, keep_rows, plan_blocks
@@ -191,7 +192,8 @@ def _expected_rows(subject: extras.Subject, options: MeasureOptions, whole: Spre
     n, extra = subject.first.count, len(subject.rows(forced=False))
     passes = 2 * bool(options.centre and options.remove_top) + bool(options.centre) + bool(options.remove_top)
     common = 2 * extra if whole.class_name == "high" else 0
-    return (n if options.influence else extra) + passes * n + common
+    drifting = 0 if subject.first.held is not None or extra < LEAST else extra
+    return (n if options.influence else extra) + passes * n + common + drifting
 
 
 def _other_rows(reader: RowReader, first: FirstPass, z: float) -> list[Spread]:
@@ -241,6 +243,7 @@ def _measurement(
         estimate=estimate,
         findings=find_rows(subject.first, matrix.tokens),
         notes=(*_notes(whole, estimate), *emptied),
+        drift=() if estimate or subject.first.held is not None else drift(subject.reader, subject.rows(False), whole.z),
         device=str(subject.reader.device),
         bytes_read=0,
     )

@@ -162,8 +162,9 @@ def compare(
     SourceError, VectorsError, InputError
         for what cannot be read, has no geometry, or cannot be asked for.
 
-    Cost: two measurements, two passes more for the error of their difference, one over the common rows (O(n d)), and 2 `sample` n d operations on each side
-    for the neighbours. Memory: blocks of rows, a few numbers a row; never n x n, never a whole matrix.
+    Cost: two measurements, two passes more for the error of their difference, one over the common rows (O(n d)), and
+    2 `sample` n d operations on each side for the neighbours. Memory: blocks of rows, a few numbers a row; never
+    n x n, never a whole matrix.
     """
     asked = geometry.MeasureOptions(z=z, device=device, seed=seed)
 
