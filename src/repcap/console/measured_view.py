@@ -126,8 +126,15 @@ def _error_says(found: Measurement, se: float) -> str:
 
 
 def _drift(found: Measurement) -> list[str]:
-    """That ids are no random sample, where epsilon of the first of them shows it."""
-    if not found.drift:
+    """That ids are no random sample, where epsilon of the first of them shows it.
+
+    It does where one of them lies five standard errors of as many random rows away from that of all.
+    """
+    if not found.drift or not found.epsilon_se:
+        return []
+    last = found.drift[-1][0]
+    away = (abs(epsilon - found.epsilon) / found.epsilon_se * (ids / last) ** 0.5 for ids, epsilon in found.drift[1:])
+    if max(away) < 5.0:
         return []
     first = ", ".join(f"{epsilon:.3f} ({ids})" for ids, epsilon in found.drift[:-1])
     return [f"Ids are no random sample: of the first ones alone epsilon is {first}."]

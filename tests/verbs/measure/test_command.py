@@ -171,3 +171,13 @@ def test_a_figure_of_one_source(repcap, vectors, tmp_path):
     assert drawn.code == 0
     assert (tmp_path / "m.png").stat().st_size > 10_000
     assert "wrote" in drawn.err
+
+
+def test_drift_over_ids_is_said_only_where_it_shows(repcap, tmp_path):
+    rng = np.random.default_rng(0)
+    alike = rng.standard_normal((2000, 16)) + 0.2
+    drifting = rng.standard_normal((2000, 16)) + np.linspace(0.0, 1.5, 2000)[:, None]
+    for name, rows in (("alike", alike), ("drifting", drifting)):
+        np.save(tmp_path / f"{name}.npy", rows.astype(np.float32))
+    assert "no random sample" not in repcap("measure", tmp_path / "alike.npy").out
+    assert "no random sample" in repcap("measure", tmp_path / "drifting.npy").out

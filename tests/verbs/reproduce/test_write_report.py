@@ -126,3 +126,12 @@ def test_needs_every_group_and_a_place_to_write(done, tmp_path):
     taken.write_text("a file")
     with pytest.raises(InputError, match="cannot make the directory"):
         write_report(done, taken / "report")
+
+
+def test_every_figure_stands_after_its_claims_and_before_the_next_group(done):
+    text = markdown(done)
+    groups = list(dict.fromkeys(claim.group for claim in done.claims))
+    for drawing in DRAWINGS:
+        assert drawing.group in groups
+        section = text.split(f"\n## {drawing.group}\n")[1].split("\n## ")[0]
+        assert f"figures/{drawing.name}.png" in section

@@ -32,6 +32,8 @@ class Drawing(NamedTuple):
     title: str
     caption: str
     draw: Callable[[Path], list[Path]]
+    group: str
+    """The claims that it stands beside."""
 
 
 def random_fit(path: Path) -> list[Path]:
@@ -156,6 +158,7 @@ DRAWINGS: tuple[Drawing, ...] = (
         "Left: the published random packings over ln k / d with the fitted law. Middle: its residuals. Right: the "
         "median of the best of 1000 draws, computed from the area of a spherical cap without any fitted constant.",
         random_fit,
+        "Random vectors",
     ),
     Drawing(
         "jl_against_ratio",
@@ -163,6 +166,7 @@ DRAWINGS: tuple[Drawing, ...] = (
         "Left and middle: the same 160 cells over the variable of each law; the line is the law. Six cells with k ≤ d "
         "(crosses) hold optimiser residue. Right: mean absolute percentage error with and without those six.",
         jl_against_ratio,
+        "Optimised vectors",
     ),
     Drawing(
         "full_fit",
@@ -170,6 +174,7 @@ DRAWINGS: tuple[Drawing, ...] = (
         "The four-constant law on the 160 cells with k > d: surface and data (left), relative residuals (right). The "
         "residuals are not noise: they bend with k/d, which is what an extrapolation to k = 1e15 rests on.",
         full_fit,
+        "Optimised vectors",
     ),
     Drawing(
         "packings_against_bounds",
@@ -177,12 +182,14 @@ DRAWINGS: tuple[Drawing, ...] = (
         "Coherence over the best proven lower bound (Welch, orthoplex, Levenshtein). The published packings are what a "
         "gradient optimiser reached; explicit sets of at least k lines are often better.",
         packings_against_bounds,
+        "Packings and bounds",
     ),
     Drawing(
         "epsilon_over_d",
         "epsilon over d_model",
         "The 45 published models, and the value of random directions, 2/√d. All models lie above it.",
         lambda path: figures.epsilon_over_d(published_records(), path, FORMATS),
+        "Models",
     ),
     Drawing(
         "capacity_bracket",
@@ -190,5 +197,6 @@ DRAWINGS: tuple[Drawing, ...] = (
         "The 31 models with epsilon < 0.1: between the best explicit set and the best proven upper bound anything is "
         "possible; the published capacity is one point, and lies to the left of the proven part.",
         lambda path: figures.capacity_bracket(published_records(), path, FORMATS),
+        "Models",
     ),
 )

@@ -189,17 +189,9 @@ def markdown(found: Reproduction, drawn: bool = True) -> str:
         lines += [_line((c.title, c.published, c.recomputed, c.corrected, c.status)) for c in claims]
         notes = [f"- *{c.title}*: {note}" for c, note in zip(claims, _notes(claims), strict=True) if note]
         lines += ["", *notes] if notes else []
-    drawings = DRAWINGS if drawn else ()
-    lines += ["", "## Figures"] if drawn else []
-    for drawing in drawings:
-        lines += [
-            "",
-            f"### {drawing.title}",
-            "",
-            f"![{drawing.title}](figures/{drawing.name}.png)",
-            "",
-            drawing.caption,
-        ]
+        for drawing in (one for one in DRAWINGS if drawn and one.group == group):
+            image = f"![{drawing.title}](figures/{drawing.name}.png)"
+            lines += ["", image, "", f"**{drawing.title}.** {drawing.caption}"]
     lines += ["", "## Table 1: the models", "", MODELS_NOTE + _departing(found), ""]
     lines += [_line(MODEL_COLUMNS), _line(["---", *["---:"] * 7, "---"])]
     lines += [_line(_row_cells(row)) for row in found.models]
@@ -232,8 +224,9 @@ def page(found: Reproduction, figures: Path) -> str:
         title=_e(TITLE),
         source=_e(_source()),
         summary=f'<p>{_e(ABSTRACT)}</p><p><b>{_e(found.reading)}</b></p><div class="lead">{lead}</div>',
-        claims="\n".join(_html_group(group, claims) for group, claims in _groups(found)),
-        figures=_html_figures(figures),
+        claims="\n".join(
+            f"{_html_group(group, claims)}\n{_html_figures(figures, group)}" for group, claims in _groups(found)
+        ),
         rows=_html_rows(found),
         method=_html_method(found),
         references=_html_references(),
@@ -255,11 +248,10 @@ def _html_group(group: str, claims: list[Claim]) -> str:
     return f'<h2>{_e(group)}</h2>\n<div class="scroll">{table}</div>'
 
 
-def _html_figures(figures: Path) -> str:
-    """Those that were drawn: without matplotlib none."""
-    drawn = [drawing for drawing in DRAWINGS if (figures / f"{drawing.name}.png").is_file()]
-    shown = "\n".join(_html_figure(figures, drawing.name, drawing.title, drawing.caption) for drawing in drawn)
-    return f"<h2>Figures</h2>\n{shown}" if drawn else ""
+def _html_figures(figures: Path, group: str) -> str:
+    """Those of a group that were drawn: without matplotlib none."""
+    drawn = [one for one in DRAWINGS if one.group == group and (figures / f"{one.name}.png").is_file()]
+    return "\n".join(_html_figure(figures, drawing.name, drawing.title, drawing.caption) for drawing in drawn)
 
 
 def _html_references() -> str:
