@@ -398,6 +398,8 @@ def _size(content: bytes | Path) -> int:
 
 
 def _sha256(content: bytes | Path) -> str:
+    if isinstance(content, Path) and content.stat().st_size > 1 << 26:  # made up, but its own: gigabytes take minutes
+        content = f"{content} {content.stat().st_size} {content.stat().st_mtime_ns}".encode()
     return hashlib.sha256(content if isinstance(content, bytes) else content.read_bytes()).hexdigest()
 
 

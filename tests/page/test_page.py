@@ -133,7 +133,7 @@ def test_the_metric_of_the_chart(visit, published):
     page = visit(published).page
     mark = page.locator('#scatter .mark[aria-label^="Phi 2"]')
     before = mark.get_attribute("transform")
-    page.get_by_role("radio", name="ε ÷ random").check()
+    page.get_by_role("radio", name="times random").check()
     assert mark.get_attribute("transform") != before
     assert "times the value of random directions" in page.locator("#scatter").inner_text()
 

@@ -51,14 +51,14 @@ def another(parameter: Parameter) -> Any:
         kind = kind[0]
     other = [word for word in option.choices if word != default]
     if other:
-        return other[0]
+        return (other[0],) if getattr(kind, "__args__", None) is not None else other[0]
     if kind is bool:
         return not default
     if kind in (int, float):
         low = option.least if option.least is not None else 1 if option.above is None else option.above + 0.25
         return kind(low) if kind(low) != default else kind(low) + 1
     if getattr(kind, "__args__", None) is not None:
-        return (3,) if kind.__args__[0] is int else ("other",)
+        return {int: (3,), float: (0.25,)}.get(kind.__args__[0], ("other",))
     return "other"
 
 

@@ -72,6 +72,7 @@ MEASURED: dict[str, Key] = {
     "effective_dim": Key("directions", "1 / mean square cosine"),
     "estimate": Key("", "set where only some rows were read: rows, interval, how they were drawn"),
     "variants": Key("", "the same on other rows or after a common part was removed"),
+    "common_share": Key("", "share of the excess over random directions that one common direction takes away"),
     "common": Key("", "whether one common direction is all that makes epsilon high, in words"),
     "drift": Key("", "epsilon of the first ids alone: ids are no random sample"),
     "spectrum": Key("", "spectrum of the Gram matrix of unit rows: shares, ranks, eigenvalues"),

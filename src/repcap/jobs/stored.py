@@ -25,7 +25,7 @@ class Stored:
     """UTC, ISO 8601; set by the store."""
 
     def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        return dict(vars(self))  # as it is: records nest as deep as their file did
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Failure:
     last: str
 
     def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        return dict(vars(self))  # as it is: records nest as deep as their file did
 
 
 def canonical_json(value: Any) -> str:

@@ -170,7 +170,8 @@ def load_tokenizer_json(path: Path) -> VocabTokens:
     items = items if isinstance(items, list) else [items]
     named = [(item.get("content"), item.get("id")) for item in items if isinstance(item, dict)]
     added: Any = {content: index for content, index in named if isinstance(content, str)}
-    if len(named) != len(items) or not _is_table(added):
+    told = len(named) == len(items) and all(isinstance(content, str) for content, _ in named)
+    if not told or not _is_table(added):
         raise SourceError(f"{path} is no readable tokenizer (added_tokens is no list of content and id)")
     return from_vocab(vocab, _coding_of(found.get("decoder")), path.name, added)
 
