@@ -135,7 +135,7 @@ def test_the_metric_of_the_chart(visit, published):
     before = mark.get_attribute("transform")
     page.get_by_role("radio", name="times random").check()
     assert mark.get_attribute("transform") != before
-    assert "times the value of random directions" in page.locator("#scatter").inner_text()
+    assert "times random: ε over" in page.locator("#scatter").inner_text()
 
 
 def test_a_hostile_record_runs_nothing(visit, tmp_path, hostile):

@@ -49,7 +49,8 @@ def another(parameter: Parameter) -> Any:
     option, default, kind = parameter.option, parameter.default, parameter.type
     if isinstance(kind, tuple):
         kind = kind[0]
-    other = [word for word in option.choices if word != default]
+    usual = default if isinstance(default, tuple) else (default,)
+    other = [word for word in option.choices if word not in usual]
     if other:
         return (other[0],) if getattr(kind, "__args__", None) is not None else other[0]
     if kind is bool:
