@@ -68,10 +68,6 @@ class Verification(Result):
             f"The best explicit set has coherence {self.explicit:.6g}."
         )
 
-    def values(self) -> dict[str, Any]:
-        call = {field.name for field in dataclasses.fields(Result)}
-        return {name: value for name, value in dataclasses.asdict(self).items() if name not in call}
-
     def _folder(self) -> str:
         return "pack"
 

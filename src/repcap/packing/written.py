@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 
@@ -59,10 +59,6 @@ class Written(Result):
     @property
     def reading(self) -> str:
         return f"The largest |cosine| of these {self.k} lines is {self.coherence:.6g}, {self.evidence}."
-
-    def values(self) -> dict[str, Any]:
-        call = {field.name for field in dataclasses.fields(Result)}
-        return {name: value for name, value in dataclasses.asdict(self).items() if name not in call}
 
     def _folder(self) -> str:
         return "pack"

@@ -78,7 +78,6 @@ def test_optimum_that_needs_symmetry(k, d, optimum, order, restarts):
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=False, reason="since small starts take other paths 0.2036 is reached here, not yet 1/5 again")
 def test_276_lines_from_affine_starts():
     packing = pack(276, 23, restarts=600, constructions=False)
     assert packing.coherence == pytest.approx(1 / 5, abs=1e-9)

@@ -11,14 +11,10 @@ import dataclasses
 import torch
 
 from repcap.errors import VectorsError
-from repcap.geometry.epsilon.jackknife import standard_error, without_each
+from repcap.geometry.epsilon.jackknife import EXTRA_ROWS, EXTRA_WORK, standard_error, without_each
 from repcap.geometry.epsilon.passes import FirstPass, first_pass
 from repcap.geometry.rows.reader import RowReader, plain_reader
 from repcap.matrix import Matrix
-
-MOST = 2.5e11
-"""n d^2 beyond which the error comes from `SOME` random rows."""
-SOME = 8192
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,8 +45,8 @@ def epsilon_difference(a: Matrix, b: Matrix, z: float, *, device: str = "auto", 
     if len(common) < 3:
         raise VectorsError(f"{len(common)} corresponding rows have a direction in both: an error needs three")
     chosen = common
-    if len(common) * max(a.dim, b.dim) ** 2 > MOST:
-        order = torch.randperm(len(common), generator=torch.Generator().manual_seed(seed))[:SOME]
+    if len(common) * max(a.dim, b.dim) ** 2 > EXTRA_WORK:
+        order = torch.randperm(len(common), generator=torch.Generator().manual_seed(seed))[:EXTRA_ROWS]
         chosen = common[order.sort().values]
     of_a, of_b = (_side(*side, common, chosen, z) for side in zip(readers, firsts, strict=True))
     return Difference(of_b[0] - of_a[0], standard_error(of_b[1] - of_a[1], len(common)), len(common))

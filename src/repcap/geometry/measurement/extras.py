@@ -11,17 +11,12 @@ from repcap.geometry.epsilon import centre, gram
 from repcap.geometry.epsilon.common_direction import Common, common_part
 from repcap.geometry.epsilon.epsilon import Spread
 from repcap.geometry.epsilon.influence import Influence, rank_influence
-from repcap.geometry.epsilon.jackknife import standard_error, without_each
+from repcap.geometry.epsilon.jackknife import EXTRA_ROWS, EXTRA_WORK, standard_error, without_each
 from repcap.geometry.epsilon.moments import Moments
 from repcap.geometry.epsilon.passes import FirstPass, first_pass
 from repcap.geometry.epsilon.spectrum import EXACT_DIM, Spectrum, leading_spectrum, participation_ratio, spectrum
 from repcap.geometry.epsilon.spread import spread, spread_of
 from repcap.geometry.rows.reader import RowReader
-
-EXTRA_WORK = 2.5e11
-"""Up to this n d^2 the extras are computed from all rows without being asked for."""
-EXTRA_ROWS = 8192
-"""Beyond that, from so many random rows, unless asked for. The standard error is then good to about 6 % on SmolLM2."""
 
 
 @dataclasses.dataclass(frozen=True)

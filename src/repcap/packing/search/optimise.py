@@ -253,10 +253,10 @@ class Search:
                 self.state.rows, self.state.coherence = rows, value
 
     def _batches(self, steps: int) -> Iterator[Batch]:
-        """The kinds of starts take turns: no symmetry slow and brisk, then each symmetry."""
+        """The kinds of starts take turns: no symmetry slow and, where they cost little, brisk, then each symmetry."""
         symmetry = _order(self.how.symmetry)
         kinds = [(orbits, draw, Schedule(), steps) for orbits, draw in small_groups(self.task.k, self.task.d, symmetry)]
-        if symmetry in (None, 1):
+        if symmetry in (None, 1) and self.task.k * self.task.d <= SMALL_ENTRIES:
             kinds.insert(1, (*kinds[0][:2], BRISK, max(1, steps // HASTE)))
         first, turn = 0, 0
         share = max(1, -(-self.starts // len(kinds)))
