@@ -24,15 +24,18 @@ R = TypeVar("R")
 def verb(function: Callable[P, R]) -> Callable[P, R]:
     """Make `function` a verb: its calls are checked by its signature, and its result knows what was asked.
 
-    A result that is a `Result` gets `options` (what was asked, by name) and `seconds` (wall time of the call). A
-    function with `on_progress` takes `progress` too: in a notebook a bar shows by itself after a second, unless it is
-    False.
+    A result that is a `Result` gets `options` (what was asked, by name) and `seconds` (wall time of the call; loading
+    torch, for a function that computes on a `device`, is no part of it). A function with `on_progress` takes `progress`
+    too: in a notebook a bar shows by itself after a second, unless it is False.
     """
-    return _verb(function, inspect.signature(function))
+    signature = inspect.signature(function)
+    return _verb(function, signature, computes="device" in signature.parameters)
 
 
 def verb_over(base: Callable[..., Any], *, leave: Sequence[str] = ()) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """`verb`, where `**options` of the function stand for the options of `base` that it does not name itself.
+
+    It hands the work on (to workers, to `base`): nothing is loaded for it here.
 
     The signature that people and the command line see names them all. leave: those that have no place here.
     """
@@ -47,7 +50,7 @@ def verb_over(base: Callable[..., Any], *, leave: Sequence[str] = ()) -> Callabl
             for name, item in parameters(base).items()
             if name not in taken and of_base[name].kind is inspect.Parameter.KEYWORD_ONLY
         ]
-        return _verb(function, signature.replace(parameters=[*own, *more]))
+        return _verb(function, signature.replace(parameters=[*own, *more]), computes=False)
 
     return named
 
@@ -59,8 +62,7 @@ def _annotated(parameter: Parameter) -> Any:
     return Annotated[kind | None if parameter.optional else kind, parameter.option]
 
 
-def _verb(function: Callable[P, R], signature: inspect.Signature) -> Callable[P, R]:
-
+def _verb(function: Callable[P, R], signature: inspect.Signature, *, computes: bool) -> Callable[P, R]:
     signature = _with_progress(signature)
 
     @functools.wraps(function)
@@ -71,6 +73,8 @@ def _verb(function: Callable[P, R], signature: inspect.Signature) -> Callable[P,
         bound = signature.bind(*args, **kwargs)
         shown = bound.arguments.pop("progress", True) and _takes_progress(signature)
         bound.arguments.update(check(checked, bound.arguments))
+        if computes:
+            import_module("torch")  # takes longer than many a call: before the clock starts
         began = time.perf_counter()
         with _progress(function.__name__, shown and bound.arguments.get("on_progress") is None) as bar:
             found = function(*bound.args, **bound.kwargs, **bar)
