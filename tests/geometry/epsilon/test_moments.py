@@ -107,3 +107,17 @@ def test_too_few_rows_and_other_dimensions_are_refused():
         _ = Moments.empty(3) + Moments.empty(4)
     with pytest.raises(VectorsError, match="cannot take 2 rows out of 1"):
         _ = Moments.of(unit_rows(1, 4, seed=0)) - Moments.of(unit_rows(2, 4, seed=0))
+
+
+@pytest.mark.parametrize("dim", [5, 200, 700])
+def test_squares_are_those_of_the_moments_and_do_not_spend_the_builder(dim):
+    units = torch.nn.functional.normalize(torch.randn(300, dim, generator=torch.Generator().manual_seed(dim)), dim=1)
+    builder = MomentsBuilder(dim, torch.device("cpu"), torch.float32)
+    builder.add(units[:100])
+    builder.squares()
+    builder.add(units[100:])
+    S, F = builder.squares()
+    wide = units.double()
+    assert pytest.approx(float(wide.sum(0).square().sum()), rel=1e-6) == S
+    assert pytest.approx(float((wide.T @ wide).square().sum()), rel=1e-6) == F
+    assert pytest.approx(float(builder.result().G.square().sum()), rel=1e-12) == F

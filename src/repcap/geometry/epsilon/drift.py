@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 
-from repcap.geometry.epsilon.moments import Moments, MomentsBuilder
+from repcap.geometry.epsilon.jackknife import epsilon_of
+from repcap.geometry.epsilon.moments import MomentsBuilder
 from repcap.geometry.rows.reader import RowReader
 
 SHARES = (1 / 48, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0)
@@ -19,16 +18,16 @@ def drift(reader: RowReader, rows: torch.Tensor, z: float) -> tuple[tuple[int, f
     """((ids, epsilon of those of `rows` that are among the first so many ids), ...); empty for fewer than 960 rows.
 
     rows: (n,) ascending row numbers that have a direction. Sums only grow from share to share, so one reading gives
-    all: n d^2 operations. Memory: two matrices of 8 d^2 bytes, a block of rows.
+    all: n d^2 operations. Memory: one matrix of 8 d^2 bytes, a block of rows.
     """
     if len(rows) < LEAST:
         return ()
-    total, found, done = Moments.empty(reader.dim), [], 0
+    builder = MomentsBuilder(reader.dim, reader.device, reader.dtype)
+    found: list[tuple[int, float]] = []
+    done = 0
     for end in (round(share * len(rows)) for share in SHARES):
-        builder = MomentsBuilder(reader.dim, reader.device, reader.dtype)
         for block in reader.replaced(rows=rows[done:end]).units():
             builder.add(block.units.to(reader.device))
-        total, done = total + builder.result(), end
-        spread = math.sqrt(max(total.second - total.mean**2, 0.0))
-        found.append((int(rows[end - 1]) + 1, total.mean + z * spread))
+        found.append((int(rows[end - 1]) + 1, epsilon_of(builder.count, *builder.squares(), z)))
+        done = end
     return tuple(found)

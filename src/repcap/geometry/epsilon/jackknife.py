@@ -77,16 +77,17 @@ def without_each(
         C = gram.cosines(first.held)
         a, b = C.sum(1), C.square().sum(1)
         S, F = float(a.sum()), float(b.sum())
-        return first.indices, _epsilon(first.count, S, F, z), leave_one_out(first.count, S, F, a, b, z)
+        return first.indices, epsilon_of(first.count, S, F, z), leave_one_out(first.count, S, F, a, b, z)
     assert moments is not None
     if needs_care(moments, reader.dtype):
         return _without_each_about(reader.replaced(dtype=torch.float64), first, moments.s / moments.count, rows, z)
     S, F = float(moments.s @ moments.s), float(moments.G.flatten() @ moments.G.flatten())
     indices, a, b = row_terms(reader.replaced(rows=rows), moments)
-    return indices, _epsilon(first.count, S, F, z), leave_one_out(first.count, S, F, a, b, z)
+    return indices, epsilon_of(first.count, S, F, z), leave_one_out(first.count, S, F, a, b, z)
 
 
-def _epsilon(count: int, S: float, F: float, z: float) -> float:
+def epsilon_of(count: int, S: float, F: float, z: float) -> float:
+    """epsilon from |s|^2 and |G|_F^2 over `count` rows."""
     pairs = count * (count - 1)
     mean, second = (S - count) / pairs, (F - count) / pairs
     return mean + z * math.sqrt(max(second - mean**2, 0.0))

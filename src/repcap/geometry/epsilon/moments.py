@@ -200,6 +200,16 @@ class MomentsBuilder:
             self._G[first : first + self.panel, first:].add_(product.to(self.sums_on))  # "+=" would copy G once more
         self.count += units.shape[0]
 
+    def squares(self) -> tuple[float, float]:
+        """(|s|^2, |G|_F^2) so far, from the columns that are kept; more rows may follow. O(d^2) time, no copy of G."""
+        F = 0.0
+        for first in range(0, self.dim, self.panel):
+            rows = self._G[first : first + self.panel]
+            F += float(torch.linalg.vector_norm(rows[:, first : first + self.panel])) ** 2
+            if first + self.panel < self.dim:
+                F += 2.0 * float(torch.linalg.vector_norm(rows[:, first + self.panel :])) ** 2
+        return float(self._s @ self._s), F
+
     def result(self) -> Moments:
         """The moments so far. The builder is spent: its G is handed over, not copied."""
         for first in range(self.panel, self.dim, self.panel):
