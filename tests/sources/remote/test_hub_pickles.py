@@ -80,13 +80,13 @@ def test_shards_with_an_index(hub: HubServer) -> None:
 
 class Code:
     def __reduce__(self) -> tuple[Any, ...]:
-        return print, ("run",)
+        return eval, ("print('run')",)  # not print itself: ray puts its own in its place
 
 
 @pytest.mark.parametrize("hidden", [Code(), [Code()], {"a": {"b": Code()}}])
 def test_code_is_refused(hidden: object, hub: HubServer, capsys: pytest.CaptureFixture[str]) -> None:
     hub.add("org/bad", {"pytorch_model.bin": saved({EMBED: normal(50, 4), "x": hidden})})
-    with pytest.raises(UnsafeFileError, match=r"asks for __builtin__\.print to be called; repcap runs no code"):
+    with pytest.raises(UnsafeFileError, match=r"asks for __builtin__\.eval to be called; repcap runs no code"):
         open_source("org/bad")
     assert capsys.readouterr().out == ""
 
