@@ -89,6 +89,10 @@ class HubServer:
         self.faults: list[Fault] = []
         self.requests: list[Request] = []
         self.etags = True
+        self.renamed: dict[str, str] = {}
+        """Old name of a repository -> new name: both kinds of address are answered with 307."""
+        self.prefix = ""
+        """Path that a mirror stands under."""
         self._seen: dict[int, int] = {}
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
@@ -203,6 +207,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         path = unquote(urlsplit(self.path).path)
+        if self.role == "front" and not path.startswith(self.hub.prefix):
+            self._send(404, b"nothing at the root of a mirror")
+            return
+        path = path.removeprefix(self.hub.prefix) if self.role == "front" else path
         where = "store" if self.role == "store" else "api" if path.startswith("/api/") else "resolve"
         self.entry = Request(where, self.command, path, {k.lower(): v for k, v in self.headers.items()})
         self.hub.requests.append(self.entry)
@@ -210,10 +218,23 @@ class _Handler(BaseHTTPRequestHandler):
         length = asked[1] - asked[0] + 1 if asked else 0
         self.fault_now = self.hub.pick_fault(where, path, self.command, length)
         try:
-            if not self._refuse():
+            if not self._refuse() and not self._moved(path):
                 {"store": self._store, "api": self._api, "resolve": self._resolve}[where](path)
         except (_Cut, BrokenPipeError, ConnectionResetError):
             self.close_connection = True
+
+    def _moved(self, path: str) -> bool:
+        """Answer for a repository that has a new name; True if it is one."""
+        moves = [
+            (before + old, before + new) for old, new in self.hub.renamed.items() for before in ("/api/models/", "/")
+        ]
+        for old, new in moves if self.role == "front" else ():
+            if path == old or path.startswith(old + "/"):
+                query = urlsplit(self.path).query
+                target = f"{self.hub.prefix}{new}{path.removeprefix(old)}"
+                self._send(307, b"", {"Location": f"{target}?{query}" if query else target})
+                return True
+        return False
 
     def _refuse(self) -> bool:
         """The faults that answer in place of the file; True if one did."""

@@ -19,6 +19,8 @@ Every message is one line that says what is wrong, where, and what to do.
 
 from __future__ import annotations
 
+import sys
+
 
 class RepcapError(Exception):
     """Base of everything that repcap raises on purpose."""
@@ -76,7 +78,15 @@ class StoreError(RepcapError):
 
 
 class MissingExtraError(RepcapError, ImportError):
-    """An optional dependency is missing."""
+    """An optional dependency is missing, or is there and cannot be imported (raise it where that was met)."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional package: pip install 'repcap[{extra}]'")
+        met = sys.exc_info()[1]
+        if isinstance(met, ImportError) and not isinstance(met, ModuleNotFoundError):
+            reason = (str(met).splitlines() or ["no reason given"])[0][:120]
+            super().__init__(
+                f"{what}: a package that it needs is installed and cannot be imported ({reason}): "
+                f"pip install --force-reinstall 'repcap[{extra}]'"
+            )
+        else:
+            super().__init__(f"{what} needs an optional package: pip install 'repcap[{extra}]'")

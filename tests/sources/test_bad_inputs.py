@@ -115,7 +115,7 @@ def test_truncated_where_it_is_wanted(repcap, folder, table) -> None:
     refused(
         repcap("measure", "m.safetensors", "--allow-truncated"),
         f"m.safetensors: tensor 'model.embed_tokens.weight' lies beyond the end of the truncated file (bytes {start} "
-        f"to {len(whole)} of {len(whole) - 8}): fetch the file again",
+        f"to {len(whole)} of {len(whole) - 8}): fetch it again",
     )
 
 

@@ -81,9 +81,9 @@ def test_a_format_is_a_file_and_a_row(tmp_path, monkeypatch) -> None:
     (tmp_path / "toy_format.py").write_text(
         "import numpy as np\n"
         "from repcap.sources.formats.arrays import ArrayCheckpoint\n"
-        "def open_files(spec, files, allow_truncated):\n"
-        "    found = ArrayCheckpoint(np.loadtxt(files[0]))\n"
-        "    found.spec, found.format = spec, 'toy'\n"
+        "def open_files(files):\n"
+        "    found = ArrayCheckpoint(np.loadtxt(files.path))\n"
+        "    found.spec, found.format = files.spec, 'toy'\n"
         "    return found\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))

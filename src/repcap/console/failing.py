@@ -33,7 +33,29 @@ def in_flags(error: BaseException, flags: Flags) -> str:
     if isinstance(error, OptionError) and error.parameter in flags:
         before = f"{error.parameter} = "
         message = f"{flags[error.parameter]} {message.removeprefix(before)}"
-    return in_words(message, flags)
+    return helpful(in_words(message, flags), flags)
+
+
+NO_HELP = (
+    ("--allow-truncated", r", or pass --allow-truncated .*$", ""),
+    (
+        "--allow-full-download",
+        r"pass --allow-full-download to do that",
+        "repcap measure can, with --allow-full-download",
+    ),
+    ("--matrix", r"; measure --matrix embedding$|, or name a tensor with --matrix$|: --matrix unembedding(?=;)", ""),
+    ("--matrix", r"; pick one with --matrix NAME$", "; repcap measure can measure those, with --matrix NAME"),
+    ("--block-rows", r"; try a smaller --block-rows$", ""),
+)
+"""(option, advice that names it, what stands for the advice where the verb has no such option)."""
+
+
+def helpful(message: str, flags: Flags) -> str:
+    """`message` without advice to use options that this verb does not have."""
+    for option, advice, instead in NO_HELP:
+        if option not in flags.values():
+            message = re.sub(advice, instead, message)
+    return message
 
 
 def in_words(message: str, flags: Flags) -> str:
@@ -55,5 +77,5 @@ def explain(error: BaseException, verb: str | None, flags: Flags) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return fail(f"{where}{error.strerror or error}", 2)
     if isinstance(error, MemoryError):
-        return fail("out of memory; try a smaller --block-rows", 2)
+        return fail(helpful("out of memory; try a smaller --block-rows", flags), 2)
     return fail(f"internal error: {type(error).__name__}: {error}; run again with --debug and report it", 1)

@@ -1,7 +1,8 @@
 """What the records in a store mean: every key with its unit, by kind; and how results become records.
 
 Kinds: `measure` (one matrix of a checkpoint, exact or estimated), `published` (a row of the published table of
-models), `pack` (one cell of a sweep). Numbers are finite or null. Cosines and epsilon have no unit.
+models), `pack` (one cell of a sweep), `step` (one checkpoint of a run). Numbers are finite or null. Cosines and
+epsilon have no unit.
 
 A reader must ignore keys that it does not know: `RECORD_VERSION` grows when the meaning of a key changes, not when a
 key is added.
@@ -22,7 +23,7 @@ from repcap.text import storable
 
 RECORD_VERSION = 1
 
-MEASURE, PUBLISHED, PACK = "measure", "published", "pack"
+MEASURE, PUBLISHED, PACK, STEP = "measure", "published", "pack", "step"
 
 
 class Key(NamedTuple):
@@ -35,7 +36,7 @@ class Key(NamedTuple):
 COMMON: dict[str, Key] = {
     "record_version": Key("", "version of the meaning of these keys"),
     "schema_version": Key("", "version of the record as the verb prints it"),
-    "kind": Key("", "measure, published or pack"),
+    "kind": Key("", "measure, published, pack or step"),
     "reading": Key("", "what the numbers mean, in a sentence"),
     "name": Key("", "name for people: given in the list of models, else from the source"),
     "repcap_version": Key("", "version of repcap that made the record"),
@@ -93,6 +94,9 @@ MEASURED: dict[str, Key] = {
     "bytes_read": Key("bytes", "taken from disk or network, in the stored encoding"),
 }
 
+SHARED = ("revision", "count", "mean", "std", "epsilon_se", "effective_dim", "notes")
+"""Keys of MEASURED that a `step` has, too."""
+
 FROM_TABLE: dict[str, Key] = {
     "published_capacity": Key("vectors", "capacity as the paper prints it; null where it says indeterminate"),
 }
@@ -115,6 +119,15 @@ PACKED: dict[str, Key] = {
     "dtype": Key("", "precision of the vectors"),
 }
 
+STEPPED: dict[str, Key] = {
+    "step": Key("steps", "training step in the name of the checkpoint, or null"),
+    "to_first": Key("cosine", "rows against those of the first checkpoint: mean, 5 % quantile; null at the first"),
+    "to_previous": Key("cosine", "rows against those of the checkpoint before"),
+    "unembedding": Key("", "the same numbers of the unembedding, where both were asked for and it is another matrix"),
+    "alignment": Key("cosine", "rows of the embedding against the same rows of the unembedding"),
+    "tensor_sha256": Key("", "SHA-256 of the rows as they were read"),
+}
+
 PROVENANCE: dict[str, Key] = {
     "repcap_version": Key("", "version of repcap"),
     "torch_version": Key("", "version of torch that did the arithmetic"),
@@ -132,6 +145,7 @@ KINDS: dict[str, dict[str, Key]] = {
     MEASURE: {**COMMON, **MODEL, **MEASURED},
     PUBLISHED: {**COMMON, **MODEL, **FROM_TABLE},
     PACK: {**COMMON, **PACKED},
+    STEP: {**COMMON, **MODEL, **{name: MEASURED[name] for name in SHARED}, **STEPPED},
 }
 """Kind -> its keys."""
 

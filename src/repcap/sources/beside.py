@@ -11,18 +11,39 @@ from repcap.sources.tokens import VocabTokens, find_tokens
 
 MAX_JSON = 64 << 20
 """A configuration or an index is never larger."""
+CONFIGS = ("config.json", "params.json", "cfg.json")
 
 
-class Folder:
-    """Configuration and tokenizer of a directory, read when asked for. Damaged ones are warnings, not errors."""
+class Beside:
+    """Nothing: a tensor in memory, a file at a plain address."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self) -> None:
         self.warnings: list[str] = []
 
     @functools.cached_property
     def config(self) -> dict[str, Any]:
-        for name in ("config.json", "params.json", "cfg.json"):
+        """`config.json` or what stands for it, {} where there is none."""
+        return {}
+
+    @functools.cached_property
+    def tokens(self) -> VocabTokens | None:
+        return None
+
+    def facts(self, name: str) -> dict[str, Any]:
+        """A small JSON object of this name, {} where there is none that can be read."""
+        return {}
+
+
+class Folder(Beside):
+    """Configuration and tokenizer of a directory, read when asked for. Damaged ones are warnings, not errors."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+
+    @functools.cached_property
+    def config(self) -> dict[str, Any]:
+        for name in CONFIGS:
             path = self.path / name
             if path.is_symlink() and not path.exists():
                 self.warnings.append(f"{name} is a link to {path.readlink()}, which is not there")
@@ -41,7 +62,6 @@ class Folder:
         return {}
 
     def facts(self, name: str) -> dict[str, Any]:
-        """A small JSON object of this name, {} where there is none that can be read."""
         try:
             path = self.path / name
             found = parse_json(path.read_bytes()) if path.stat().st_size <= MAX_JSON else None

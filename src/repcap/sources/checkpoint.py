@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from repcap.errors import MatrixNotFound
 from repcap.matrix import Matrix, Tokens
+from repcap.sources.beside import Beside
 
 if TYPE_CHECKING:
     import torch
@@ -61,8 +62,14 @@ class Checkpoint(ABC):
     """True where the format gives matrices other names: one that is not found may be there, as `missing` says."""
     remote: bool = False
     """True where reading costs network: values are then compared in samples only."""
-    warnings: tuple[str, ...] = ()
-    """What the user should know about the files themselves (truncated, shard missing, index wrong)."""
+    beside: Beside = Beside()
+    """What lies beside the weights."""
+    own_warnings: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know about the files themselves (truncated, shard missing, index wrong)."""
+        return (*self.own_warnings, *self.beside.warnings)
 
     @abstractmethod
     def tensors(self) -> dict[str, TensorEntry]:
@@ -70,11 +77,11 @@ class Checkpoint(ABC):
 
     def config(self) -> dict[str, Any]:
         """The model's configuration (`config.json`, `params.json`, GGUF metadata), {} where there is none."""
-        return {}
+        return self.beside.config
 
     def tokens(self) -> Tokens | None:
         """The tokenizer's id -> text, or None where there is none."""
-        return None
+        return self.beside.tokens
 
     @abstractmethod
     def open(self, name: str) -> Matrix:
@@ -95,7 +102,7 @@ class Checkpoint(ABC):
 
     def note(self, warning: str) -> None:
         """Add a warning about the files."""
-        self.warnings = (*self.warnings, warning)
+        self.own_warnings += (warning,)
 
     def declared(self) -> tuple[str | None, str | None]:
         """(embedding, unembedding) where the source itself says which tensors they are; (None, None) else."""
@@ -118,7 +125,7 @@ class Checkpoint(ABC):
 
     def facts(self, name: str) -> dict[str, Any]:
         """A small JSON object beside the weights (`adapter_config.json`), {} where there is none."""
-        return {}
+        return self.beside.facts(name)
 
     def entry(self, name: str) -> TensorEntry:
         """The header entry of `name`; MatrixNotFound where there is none."""

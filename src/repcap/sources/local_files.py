@@ -9,7 +9,7 @@ from repcap.sources import formats
 from repcap.sources.checkpoint import Checkpoint
 from repcap.sources.choose_files import choose_files, named_file, note_others
 from repcap.sources.formats.safetensors_header import LFS_MAGIC, lfs_message
-from repcap.sources.formats.shards import check_regular
+from repcap.sources.stored_files import DiskFiles, check_regular
 
 
 def open_path(spec: str, path: Path, allow_truncated: bool = False) -> Checkpoint:
@@ -29,7 +29,7 @@ def open_path(spec: str, path: Path, allow_truncated: bool = False) -> Checkpoin
     choice = named_file(path.name)
     if choice is None:
         raise SourceError(f"{path} is no kind of file that repcap reads: {formats.kinds()}")
-    found: Checkpoint = choice.format.open_files(spec, [path], allow_truncated)
+    found: Checkpoint = choice.format.open_files(DiskFiles(spec, path.parent, choice.names, allow_truncated))
     return found
 
 
@@ -37,6 +37,6 @@ def _open_directory(spec: str, path: Path, allow_truncated: bool) -> Checkpoint:
     items = sorted(path.iterdir())
     folders = [item.name for item in items if item.is_dir() and not item.name.startswith(".")]
     choice = choose_files([item.name for item in items if not item.is_dir()], str(path), folders)
-    found: Checkpoint = choice.format.open_files(spec, [path / name for name in choice.names], allow_truncated)
+    found: Checkpoint = choice.format.open_files(DiskFiles(spec, path, choice.names, allow_truncated))
     note_others(found, choice)
     return found

@@ -29,7 +29,6 @@ from repcap.packing.vector_files import open_vectors
 from repcap.page.page_rows import to_rows
 from repcap.page.records import load_records
 from repcap.sources import inspect_source, open_source
-from repcap.sources.formats.torch_zip import read_places
 from repcap.verbs.survey.model_list import read_list
 from repcap.verbs.sweep.study import read_cells
 
@@ -188,12 +187,6 @@ def torch_file(rng: Random) -> Files:
         members[name] = mutations.raw(members[name], rng)
         return {"pytorch_model.bin": _zipped(members, rng.random() < 0.05)}
     return {"pytorch_model.bin": mutations.raw(body, rng)}
-
-
-def read_directory(path: Path) -> None:
-    """As a file on the Hub is read: its directory and its pickle."""
-    with (path / "pytorch_model.bin").open("rb") as file:
-        read_places(file, "made.bin")
 
 
 def _message(*fields: tuple[int, bytes | int]) -> bytes:
@@ -395,7 +388,6 @@ PARSERS: dict[str, Parser] = {
     "index": Parser(index, read_source),
     "gguf": Parser(gguf, read_source),
     "torch": Parser(torch_file, read_source),
-    "torch by ranges": Parser(torch_file, read_directory),
     "onnx": Parser(onnx, read_source),
     "arrays": Parser(arrays, read_source),
     "tokenizer": Parser(tokenizer, read_source),

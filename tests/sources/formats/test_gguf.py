@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import struct
+import tracemalloc
 
 import gguf
 import numpy as np
@@ -14,6 +15,7 @@ from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from repcap import geometry
 from repcap.errors import RepcapError, SourceError, VectorsError
 from repcap.sources import open_source
 from repcap.sources.formats.gguf_file import block_sizes, type_name
@@ -261,3 +263,15 @@ def test_a_quantised_matrix_is_dequantised_once(gguf_file, monkeypatch) -> None:
         assert torch.equal(matrix.read(0, 40), first)
         matrix.read(0, 40)
         assert matrix.bytes_read == 2 * seen
+
+
+@pytest.mark.parametrize("rows", [3, 1 << 33])
+def test_rows_of_no_elements(rows, tmp_path) -> None:
+    """Eight thousand million of them take no byte of the file, and must take none of the memory."""
+    (tmp_path / "m.gguf").write_bytes(hand_made(8, [0, rows], b""))
+    tracemalloc.start()
+    with pytest.raises(RepcapError), open_source(tmp_path / "m.gguf", "t") as matrix:
+        matrix.read(0, 3)
+        geometry.measure_matrix(matrix)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    tracemalloc.stop()

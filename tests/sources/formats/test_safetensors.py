@@ -191,7 +191,10 @@ def test_missing_shard_matters_only_if_it_is_wanted(shard, rng) -> None:
     with open_source(folder) as matrix:
         assert torch.equal(matrix.read(0, 9), table)
         assert matrix.info.tied is True  # the index names every tensor, and no head
-        assert matrix.info.warnings == ("b.safetensors cannot be read; tensors in it are listed from the index only",)
+        assert matrix.info.warnings == (
+            "b.safetensors cannot be read, and its tensors are listed from the index only: "
+            f"{folder / 'b.safetensors'} is missing: the index names it; fetch that shard",
+        )
     with pytest.raises(SourceError) as caught:
         open_source(folder, "model.layers.0.up.weight")
     assert str(caught.value) == f"{folder / 'b.safetensors'} is missing: the index names it; fetch that shard"

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import struct
+import tracemalloc
+import zipfile
 from collections import OrderedDict
 from pathlib import Path
 
 import pytest
 import torch
 
-from repcap.errors import SourceError, UnsafeFileError
+from repcap.errors import RepcapError, SourceError, UnsafeFileError
 from repcap.sources import open_source
-from repcap.sources.formats.torch_file import flatten, load_tensors
+from repcap.sources.formats import torch_zip
+from repcap.sources.formats.torch_zip import flatten, read_places
+from repcap.sources.opening import open_checkpoint
 
 EMBED, HEAD = "model.embed_tokens.weight", "lm_head.weight"
 
@@ -31,15 +36,79 @@ def test_state_dict(name, zipped, tmp_path, rng) -> None:
         assert (matrix.info.dtype, matrix.read(2, 4).dtype) == ("bfloat16", torch.bfloat16)
 
 
-def test_zip_files_are_mapped_not_loaded(tmp_path, rng) -> None:
+def test_archives_are_neither_mapped_nor_loaded(tmp_path, rng) -> None:
     path = tmp_path / "big.bin"
-    torch.save({EMBED: torch.randn(4096, 64, generator=rng)}, path)
-    tensor = load_tensors(path)[EMBED]
-    if not Path("/proc/self/maps").exists():
-        pytest.skip("only Linux lists the maps of a process")
-    maps = Path("/proc/self/maps").read_text().splitlines()  # a mapped file is no anonymous memory
-    assert any(line.endswith(str(path)) for line in maps)
-    assert tensor.shape == (4096, 64)
+    torch.save({EMBED: torch.randn(4096, 64, generator=rng), "other": torch.zeros(1 << 22)}, path)
+    tracemalloc.start()
+    with open_source(path) as matrix:
+        matrix.read(0, 64)
+        if Path("/proc/self/maps").exists():  # only Linux lists the maps of a process
+            assert str(path) not in Path("/proc/self/maps").read_text()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20
+
+
+ODD = {
+    "parameter": torch.nn.Parameter(torch.arange(6.0).reshape(3, 2)),
+    "byte_float": torch.arange(6.0).reshape(3, 2).to(torch.float8_e5m2),
+    "short": torch.arange(6).reshape(3, 2).to(torch.uint16),
+    "column": torch.arange(8.0).reshape(4, 2)[:3],
+    "part": torch.arange(12.0).reshape(3, 4)[:, :2],
+    "turned": torch.arange(6.0).reshape(2, 3).T,
+    "cube": torch.arange(24.0).reshape(2, 3, 4).permute(1, 0, 2),
+    "one": torch.arange(2.0),
+}
+
+
+@pytest.mark.parametrize("name", list(ODD))
+def test_every_way_to_lie_in_a_file(name, tmp_path) -> None:
+    torch.save(
+        {"other": torch.ones(5), name: ODD[name], "device": torch.device("cpu"), "dtype": torch.bfloat16},
+        tmp_path / "x.pt",
+    )
+    found = open_checkpoint(tmp_path / "x.pt").open(name)
+    wanted = ODD[name].detach().float()
+    assert torch.equal(found.read(0, found.count).float(), wanted.reshape(found.count, found.dim))
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (torch.eye(3).to_sparse(), "tensor 'x' is sparse: give a dense tensor"),
+        ("quantised", "tensor 'x' is packed by a quantiser"),
+        (torch.zeros(1).expand(1 << 20, 4), r"says more numbers than the file holds for it \(strides \(0, 0\)\)"),
+        (torch.eye(3).to(torch.complex64), "tensor 'x' is complex"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")  # torch gives up its quantised tensors
+def test_what_is_no_plain_tensor(made, words, tmp_path) -> None:
+    if isinstance(made, str):
+        made = torch.quantize_per_tensor(torch.eye(3), 0.1, 0, torch.qint8)
+    torch.save({"x": made}, tmp_path / "x.pt")
+    with pytest.raises(RepcapError, match=words):
+        open_source(tmp_path / "x.pt", "x")
+
+
+def test_state_of_an_object_changes_nothing(tmp_path) -> None:
+    """BUILD would set attributes of whatever it is given: of the functions that we lend, too."""
+    lent = b"ctorch._utils\n_rebuild_tensor_v2\n"
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("a/data.pkl", b"\x80\x02" + lent + b"N}q\x00X\x0c\x00\x00\x00__defaults__)s\x86b.")
+    with pytest.raises(SourceError, match="holds no tensors"):
+        read_places(stream, "x.pt")
+    assert torch_zip._rebuild.__defaults__ is None
+
+
+def test_another_byte_order(tmp_path, rng) -> None:
+    torch.save({EMBED: torch.randn(9, 4, generator=rng)}, tmp_path / "x.pt")
+    with zipfile.ZipFile(tmp_path / "x.pt") as old, zipfile.ZipFile(tmp_path / "y.pt", "w") as new:
+        for member in old.namelist():
+            new.writestr(member, b"big" if member.endswith("byteorder") else old.read(member))
+    with pytest.raises(SourceError) as caught:
+        open_source(tmp_path / "y.pt")
+    assert str(caught.value) == f"{tmp_path / 'y.pt'} was saved on a big-endian machine: save it again on this one"
 
 
 def test_tied_by_one_storage(tmp_path, rng) -> None:

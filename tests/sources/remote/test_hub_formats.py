@@ -156,4 +156,4 @@ def test_sharded_pickles_download_the_shard_that_holds_it(hub: HubServer, tmp_pa
     with pytest.raises(RemoteError, match="--allow-full-download"):
         open_source("org/old")
     assert torch.equal(rows_of("org/old", allow_full_download=True), embedding)
-    assert not hub.asked(path="pytorch_model-00002-of-00002.bin")
+    assert sum(request.sent for request in hub.asked(path="pytorch_model-00002-of-00002.bin")) < 100

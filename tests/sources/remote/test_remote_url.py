@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 from pathlib import Path
 
 import pytest
@@ -133,13 +134,40 @@ def test_gguf(hub: HubServer, tmp_path: Path) -> None:
     assert np.array_equal(read(address(hub, "m.gguf")).numpy(), rows)
 
 
+def test_pytorch_files(hub: HubServer) -> None:
+    """An archive by ranges; an older pickle whole, where that is allowed."""
+    rows, out = torch.randn(50, 32), io.BytesIO()
+    torch.save({"wte.weight": rows, "h.0.weight": torch.zeros(1 << 20)}, out)
+    hub.loose["dir/m.bin"] = out.getvalue()
+    assert torch.equal(read(address(hub, "m.bin")), rows)
+    assert hub.sent < 500_000
+    out = io.BytesIO()
+    torch.save({"wte.weight": rows, "h.0.weight": torch.zeros(1 << 20)}, out, _use_new_zipfile_serialization=False)
+    hub.loose["dir/old.bin"] = out.getvalue()
+    with pytest.raises(
+        RemoteError, match=r"of this old kind can be read alone, so this would download 4 MB: pass --al"
+    ):
+        read(address(hub, "old.bin"))
+    assert torch.equal(read(address(hub, "old.bin"), allow_full_download=True), rows)
+
+
+def test_pytorch_files_of_a_server_without_ranges(hub: HubServer) -> None:
+    rows, out = torch.randn(50, 32), io.BytesIO()
+    torch.save({"wte.weight": rows}, out)
+    hub.loose["dir/m.pt"] = out.getvalue()
+    hub.fault("ignore_range", times=None)
+    with pytest.raises(RemoteError, match="the server sends whole files only"):
+        read(address(hub, "m.pt"))
+    assert torch.equal(read(address(hub, "m.pt"), allow_full_download=True), rows)
+
+
 def test_what_is_not_there(hub: HubServer) -> None:
     with pytest.raises(RemoteError, match="no such file"):
         read(address(hub, "nothing.safetensors"))
 
 
 def test_addresses_that_say_nothing_of_their_kind(hub: HubServer) -> None:
-    with pytest.raises(SourceError, match=r"must end in \.safetensors or \.gguf"):
+    with pytest.raises(SourceError, match=r"must end in \.safetensors or \.bin or \.pt or \.pth or \.ckpt or \.gguf"):
         read(f"{hub.store}/loose/dir/download?id=7")
     assert not hub.requests
 

@@ -21,9 +21,10 @@ from repcap.jobs import record
 from repcap.jobs.store import Store
 from repcap.matrix import TensorMatrix
 from repcap.studies.digest import HashedMatrix
+from repcap.studies.places import locate
 from repcap.text import short_name
 from repcap.verbs.survey.model_list import Entry
-from repcap.verbs.survey.study import locate, survey
+from repcap.verbs.survey.study import survey
 from survey_jobs import epsilon_of, make_checkpoint
 
 TESTS = Path(__file__).parents[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import torch
@@ -42,10 +43,38 @@ def test_equal_files_on_the_hub_are_fetched_once(hub: HubServer) -> None:
     found = track([f"org/run@step{place}" for place in range(3)])
     assert found.notes == ("steps 1, 2 hold the same bytes",)
     first, second, third = found.points
-    assert second.measurement.epsilon == third.measurement.epsilon != first.measurement.epsilon
+    assert second.epsilon == third.epsilon != first.epsilon
     assert (third.to_first, third.to_previous.mean) == (second.to_first, 1.0)
-    assert third.measurement.info.revision == commits[2]
+    assert third.revision == commits[2]
     sent = [request.sent for request in hub.asked("store") if f"/{commits[2]}/" in request.path]
     assert sum(sent) < 500  # its header alone
     again = track([f"org/run@step{place}" for place in range(3)])  # headers come from the cache now
     assert again.notes == found.notes
+
+
+def saved(seed: int) -> bytes:
+    out = io.BytesIO()
+    torch.save({EMBED: table(seed), "model.layers.0.weight": torch.zeros(1 << 18)}, out)
+    return out.getvalue()
+
+
+def test_equal_pytorch_files_are_fetched_once(hub: HubServer) -> None:
+    bodies = [saved(seed) for seed in (1, 2, 2)]
+    commits = [hub.add("org/run", {"pytorch_model.bin": body}) for body in bodies]
+    hub.repos["org/run"].refs.update({f"step{place}": commit for place, commit in enumerate(commits)})
+    found = track([f"org/run@step{place}" for place in range(3)])
+    assert found.notes == ("steps 1, 2 hold the same bytes",)
+    assert [point.revision for point in found.points] == commits
+    sent = [sum(r.sent for r in hub.asked("store") if f"/{commit}/" in r.path) for commit in commits]
+    assert sent[2] < sent[1] - 600 * 16 * 4 + 100  # its directory and its pickle, no row of it
+
+
+def test_a_whole_run_of_one_file(hub: HubServer) -> None:
+    """The rows are fetched once, and every step is in the curve."""
+    files = {"model.safetensors": shard({EMBED: table(1)})}
+    commits = [hub.add("org/run", {**files, "about.txt": str(step).encode()}) for step in range(5)]
+    hub.repos["org/run"].refs.update({f"step{step}": commit for step, commit in enumerate(commits)})
+    found = track([f"org/run@step{step}" for step in range(5)])
+    assert found.notes == ("steps 0 to 4 hold the same bytes",)
+    assert [point.to_first and point.to_first.mean for point in found.points] == [None, 1.0, 1.0, 1.0, 1.0]
+    assert hub.sent < 600 * 16 * 4 + 10_000

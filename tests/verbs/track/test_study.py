@@ -6,7 +6,10 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from repcap.errors import InputError, SourceError
+from repcap import geometry
+from repcap.errors import InputError, SourceError, VectorsError
+from repcap.geometry.measurement import measuring
+from repcap.jobs.store import Store
 from repcap.verbs.track.steps import expand, step_of
 from repcap.verbs.track.study import track
 
@@ -53,9 +56,7 @@ def test_track_against_brute_force(checkpoint, tmp_path, repcap):
     for point, tensor in zip(found.points, stages, strict=True):
         units = torch.nn.functional.normalize(tensor.double(), dim=1)
         cosines = (units @ units.T)[~torch.eye(40, dtype=torch.bool)]
-        assert point.measurement.epsilon == pytest.approx(
-            float(cosines.mean() + 2 * cosines.std(correction=0)), abs=1e-6
-        )
+        assert point.epsilon == pytest.approx(float(cosines.mean() + 2 * cosines.std(correction=0)), abs=1e-6)
 
     def mean(a, b):
         return float(torch.cosine_similarity(a.double(), b.double(), dim=1).mean())
@@ -107,25 +108,31 @@ def test_a_checkpoint_without_common_rows_is_measured_all_the_same(checkpoint):
     assert "no row has a direction in both" in found.notes[0]
 
 
-def test_ctrl_c_shows_the_checkpoints_that_were_measured(checkpoint, repcap, monkeypatch):
-    import repcap.verbs.track.study as module
+def interrupted_at(monkeypatch, number):
+    """Ctrl-C in the measurement of this number; gives the list of those that were begun."""
+    measure, begun = measuring.measure_matrix, []
 
-    paths = [checkpoint(f"step{step}", torch.randn(20, 4)) for step in (1, 2, 3)]
-    visit = module._Walk.visit
-
-    def stopped(walk, source, step):
-        if step == 3:
+    def stopped(matrix, *rest, **options):
+        begun.append(matrix)
+        if len(begun) == number:
             raise KeyboardInterrupt
-        visit(walk, source, step)
+        return measure(matrix, *rest, **options)
 
-    monkeypatch.setattr(module._Walk, "visit", stopped)
+    monkeypatch.setattr(geometry, "measure_matrix", stopped)
+    return begun
+
+
+def test_ctrl_c_shows_the_checkpoints_that_were_measured(checkpoint, repcap, monkeypatch):
+    paths = [checkpoint(f"step{step}", torch.randn(20, 4)) for step in (1, 2, 3)]
+    interrupted_at(monkeypatch, 3)
     done = repcap("track", *paths, "--json")
     assert done.code == 130
     assert [point["step"] for point in done.json["points"]] == [1, 2]
     assert done.json["notes"] == ["interrupted after 2 of 3 checkpoints"]
-    assert done.json["options"] == {"matrix": "embedding", "z": 2.0, "seed": 0, "device": "auto"}
+    asked = {"matrix": "embedding", "z": 2.0, "seed": 0, "device": "auto", "engine": "inline", "store": None}
+    assert {name: done.json["options"][name] for name in asked} == asked
     assert done.err == "repcap: error: interrupted\n"
-    monkeypatch.setattr(module._Walk, "visit", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    interrupted_at(monkeypatch, 1)
     nothing = repcap("track", *paths)
     assert (nothing.code, nothing.out) == (130, "")
 
@@ -138,5 +145,80 @@ def test_a_track_is_a_table_and_three_lines(checkpoint):
     assert [(row["step"], row["to_first"]) for row in rows] == [(1, None), (2, found.points[1].to_first.mean)]
     title, numbers, reading = repr(found).splitlines()
     assert title.startswith("Track: 2 checkpoints, ")
-    assert numbers == f"  epsilon {found.points[0].measurement.epsilon:.4f}, {found.points[1].measurement.epsilon:.4f}"
+    assert numbers == f"  epsilon {found.points[0].epsilon:.4f}, {found.points[1].epsilon:.4f}"
     assert reading.startswith("  epsilon goes from")
+
+
+def test_a_run_that_was_stopped_goes_on(checkpoint, tmp_path, repcap, monkeypatch):
+    paths = [checkpoint(f"run/step{step}", torch.randn(20, 4)) for step in (1, 2, 3, 4)]
+    whole = track(paths)
+    store = tmp_path / "run.sqlite"
+    interrupted_at(monkeypatch, 3)
+    done = repcap("track", *paths, "--store", store)
+    assert done.code == 130
+    assert f"interrupted: what is done is in {store}; run the same command again to go on" in " ".join(done.err.split())
+    begun = interrupted_at(monkeypatch, 0)
+    assert track(paths, store=store).points == whole.points
+    assert len(begun) == 2
+    assert track(paths, store=store).points == whole.points
+    assert track(paths[:3], store=store).points == whole.points[:3]  # the same checkpoints against the same others
+    assert len(begun) == 2
+    assert len(track(paths, store=store, refresh=True).points) == 4
+    assert len(begun) == 6
+    (tmp_path / "run/step2/model.safetensors").unlink()
+    save_file({"model.embed_tokens.weight": torch.randn(20, 4)}, tmp_path / "run/step2/model.safetensors")
+    assert track(paths, store=store).points[1].epsilon != whole.points[1].epsilon
+    assert len(begun) == 8  # itself, and the one after it
+    with Store(store, "read") as opened:
+        assert {item.kind for item in opened.records("step")} == {"step"}
+
+
+def test_other_processes_give_the_same(checkpoint, tmp_path):
+    paths = [checkpoint(f"run/step{step}", torch.randn(20, 4)) for step in (1, 2, 3)]
+    done = []
+    found = track(paths, engine="local:2", on_progress=lambda at, total: done.append((at, total)))
+    assert found.points == track(paths).points
+    assert done[-1] == (3, 3)
+
+
+def test_a_checkpoint_that_cannot_be_measured(checkpoint, tmp_path):
+    """It opens, and is found to have no direction only when its rows are read."""
+    paths = [checkpoint(f"run/step{step}", torch.randn(20, 4) * (step != 2)) for step in (1, 2, 3)]
+    found = track(paths)
+    assert [point.step for point in found.points] == [1, 3]
+    assert [source for source, _ in found.failures] == [paths[1]]
+    assert found.points[1].to_first is not None
+    assert found.points[1].to_previous is None
+    with pytest.raises(VectorsError):
+        track([paths[1]])
+
+
+def test_both_matrices_and_their_alignment(tmp_path, repcap):
+    torch.manual_seed(9)
+    embedding = torch.randn(30, 5)
+    heads = [torch.randn(30, 5), 0.5 * embedding + 0.3 * torch.randn(30, 5), 2.0 * embedding]
+    for step, head in enumerate(heads):
+        (tmp_path / f"step{step}").mkdir()
+        tensors = {"model.embed_tokens.weight": embedding + step, "lm_head.weight": head}
+        save_file(tensors, tmp_path / f"step{step}" / "model.safetensors")
+    found = track(str(tmp_path), "both")
+    for step, (point, head) in enumerate(zip(found.points, heads, strict=True)):
+        cosines = torch.cosine_similarity((embedding + step).double(), head.double(), dim=1)
+        assert point.alignment.mean == pytest.approx(float(cosines.mean()), abs=1e-6)
+        assert point.alignment.low == pytest.approx(float(cosines.quantile(0.05)), abs=1e-6)
+        assert point.unembedding.epsilon == track(str(tmp_path / f"step{step}"), "unembedding").points[0].epsilon
+    alone = track(str(tmp_path), "unembedding")
+    assert [p.unembedding.to_first for p in found.points] == [p.to_first for p in alone.points]
+    assert "same row of the unembedding goes from" in found.reading
+    done = repcap("track", tmp_path, "--matrix", "both", "--json", "--plot", tmp_path / "t.svg")
+    assert done.json["points"][2]["alignment"]["mean"] == found.points[2].alignment.mean
+    assert "embedding with unembedding" in (tmp_path / "t.svg").read_text()
+    shown = repcap("track", tmp_path, "--matrix", "both").out
+    assert "embedding and unembedding, row by row" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert found.rows()[0]["alignment"] == found.points[0].alignment.mean
+
+
+def test_a_tied_model_has_one_matrix(checkpoint):
+    found = track([checkpoint("step1", torch.randn(20, 4))], "both")
+    assert (found.points[0].unembedding, found.points[0].alignment) == (None, None)

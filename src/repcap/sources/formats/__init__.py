@@ -1,8 +1,7 @@
 """The kinds of file that hold weights: one row each. To add one, write its file and put its row into FORMATS.
 
-The module of a row is imported when a file of that kind is opened. Its `open_files(spec, files, allow_truncated)` gives
-a Checkpoint; `files` are the paths that `choose_files` has chosen, or an index alone. The module of `remote` has
-`open_hub(spec, repo, folder, names, reading)` and `open_address(spec, file, name, reading)`.
+The module of a row is imported when a file of that kind is opened. Its `open_files(files)` gives a Checkpoint; `files`
+are the `stored_files.Files` that `choose_files` has chosen, or an index alone.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from repcap.sources.formats.memory import from_bytes as from_bytes
     from repcap.sources.formats.module import open_object as open_object
+    from repcap.sources.stored_files import Files
 
 INDEX = ".index.json"
 PART = r"(?P<stem>.*)-\d{5}-of-(?P<total>\d{5})"
@@ -29,9 +29,9 @@ class Format:
     suffixes: tuple[str, ...]
     """Endings of its files, in lower case."""
     module: str
-    """Opens local files."""
-    remote: str = ""
-    """Module that reads it by ranges; empty where it is downloaded whole."""
+    """Opens files."""
+    ranged: bool = False
+    """Whether it reads far files by ranges, through `StoredFile` alone; else they are downloaded whole."""
     sure: str = "(?!)"
     """Names (without the ending) that make a directory a checkpoint; others count only where they are alone."""
     main: tuple[str, ...] = ()
@@ -50,26 +50,18 @@ class Format:
         stem = self.stem(name)
         return stem is not None and re.fullmatch(self.sure, stem, re.IGNORECASE) is not None
 
-    def open_files(self, *args: Any) -> Any:
+    def open_files(self, files: Files) -> Any:
         """`open_files` of its module."""
-        return import_module(self.module).open_files(*args)
-
-    def open_hub(self, *args: Any) -> Any:
-        """`open_hub` of its remote module."""
-        return import_module(self.remote or "repcap.sources.remote.remote_whole").open_hub(*args)
-
-    def open_address(self, *args: Any) -> Any:
-        """`open_address` of its remote module."""
-        return import_module(self.remote).open_address(*args)
+        return import_module(self.module).open_files(files)
 
 
-_HERE, _REMOTE = "repcap.sources.formats", "repcap.sources.remote"
+_HERE = "repcap.sources.formats"
 FORMATS: tuple[Format, ...] = (
     Format(
         "safetensors",
         (".safetensors",),
         f"{_HERE}.safetensors_file",
-        f"{_REMOTE}.remote_checkpoint",
+        ranged=True,
         sure=".*",
         main=("model", "consolidated"),
         indexed=True,
@@ -78,11 +70,12 @@ FORMATS: tuple[Format, ...] = (
         "pytorch",
         (".bin", ".pt", ".pth", ".ckpt"),
         f"{_HERE}.torch_file",
+        ranged=True,
         sure="pytorch_model.*",
         main=("pytorch_model",),
         indexed=True,
     ),
-    Format("gguf", (".gguf",), f"{_HERE}.gguf_file", f"{_REMOTE}.remote_gguf", sure=".*"),
+    Format("gguf", (".gguf",), f"{_HERE}.gguf_file", ranged=True, sure=".*"),
     Format(
         "consolidated",
         (".pth",),
@@ -114,7 +107,7 @@ def suffixes() -> tuple[str, ...]:
 
 def ranged_suffixes() -> tuple[str, ...]:
     """Endings of those that are read by ranges."""
-    return tuple(end for row in FORMATS if row.remote for end in row.suffixes)
+    return tuple(end for row in FORMATS if row.ranged for end in row.suffixes)
 
 
 def kinds() -> str:

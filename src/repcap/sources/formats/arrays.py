@@ -19,17 +19,17 @@ import torch
 from numpy.lib import format as npy
 
 from repcap.errors import SourceError, UnsafeFileError, VectorsError
-from repcap.matrix import Matrix, MatrixInfo, Tokens
+from repcap.matrix import Matrix, MatrixInfo
 from repcap.sources.beside import Folder
 from repcap.sources.checkpoint import Checkpoint, TensorEntry, as_rows
 from repcap.sources.formats.dtypes import check_readable, to_real
 from repcap.sources.formats.stored_rows import EncodedMatrix, FileRows, TransposedMatrix
+from repcap.sources.formats.torch_zip import LOCAL_HEADER, data_shift
+from repcap.sources.stored_files import DiskFile, Files
 
 CHUNK = 4 << 20
 MAX_NPY_HEADER = 1 << 16
 """Bytes; numpy itself believes no more than 10000 of them."""
-LOCAL_HEADER = 30
-"""Fixed part of a zip member's header; the name and extra fields follow."""
 
 
 class NpyHeader:
@@ -126,7 +126,7 @@ class NpyCheckpoint(Checkpoint):
     format = "npy"
 
     def __init__(self, spec: str, path: Path) -> None:
-        self.spec, self.path, self._folder = spec, path, Folder(path.parent)
+        self.spec, self.path, self.beside = spec, path, Folder(path.parent)
         with path.open("rb") as stream:
             self._header = NpyHeader(stream, str(path))
 
@@ -145,7 +145,7 @@ class NpzCheckpoint(Checkpoint):
     format = "npz"
 
     def __init__(self, spec: str, path: Path) -> None:
-        self.spec, self.path, self._folder = spec, path, Folder(path.parent)
+        self.spec, self.path, self.beside = spec, path, Folder(path.parent)
         self._members: dict[str, tuple[zipfile.ZipInfo, NpyHeader]] = {}
         try:
             with zipfile.ZipFile(path) as archive:
@@ -159,12 +159,6 @@ class NpzCheckpoint(Checkpoint):
         if not self._members:
             raise SourceError(f"{path} holds no arrays")
 
-    def config(self) -> dict[str, Any]:
-        return self._folder.config
-
-    def tokens(self) -> Tokens | None:
-        return self._folder.tokens
-
     def tensors(self) -> dict[str, TensorEntry]:
         return {
             name: TensorEntry(name, header.shape, numpy_name(header.dtype), self.path.name)
@@ -176,13 +170,8 @@ class NpzCheckpoint(Checkpoint):
         member, header = self._members[name]
         if member.compress_type != zipfile.ZIP_STORED:
             return self._unpacked(member, header, name)
-        with self.path.open("rb") as file:
-            file.seek(member.header_offset)
-            local = file.read(LOCAL_HEADER)
-        if local[:4] != b"PK\x03\x04":
-            raise SourceError(f"{self.path} is not a readable .npz file (member {name!r} is not where it says)")
-        names = int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little")
-        start = member.header_offset + LOCAL_HEADER + names + header.offset
+        local = DiskFile(self.path).read(member.header_offset, member.header_offset + LOCAL_HEADER)
+        start = member.header_offset + data_shift(local, str(self.path), "save it again") + header.offset
         return open_rows(self.path, start, header, name, self.spec, f"{self.path}: array {name!r}")
 
     def _unpacked(self, member: zipfile.ZipInfo, header: NpyHeader, name: str) -> Matrix:
@@ -216,9 +205,9 @@ class NpzCheckpoint(Checkpoint):
             raise
 
 
-def open_files(spec: str, files: Sequence[Path], allow_truncated: bool) -> Checkpoint:
+def open_files(files: Files) -> Checkpoint:
     """One array, or an archive of them."""
-    return (NpyCheckpoint if files[0].suffix.lower() == ".npy" else NpzCheckpoint)(spec, files[0])
+    return (NpyCheckpoint if files.path.suffix.lower() == ".npy" else NpzCheckpoint)(files.spec, files.path)
 
 
 class _Temporary(Matrix):

@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from repcap.errors import SourceError
-from repcap.matrix import Matrix, MatrixInfo, Tokens
+from repcap.matrix import Matrix, MatrixInfo
 from repcap.sources.beside import Folder
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
-from repcap.sources.formats.memory import dtype_name, tensor_matrix
-from repcap.sources.formats.torch_file import TorchCheckpoint, load_tensors
+from repcap.sources.formats.torch_file import TorchShard
+from repcap.sources.formats.torch_file import open_files as open_torch_files
 from repcap.sources.names import plain
+from repcap.sources.stored_files import DiskFile, Files
 
 NUMBERED = re.compile(r"^consolidated\.[0-9]{1,9}\.pth$")
 JOINED = ("tok_embeddings", "output")
@@ -35,38 +35,31 @@ class ConsolidatedCheckpoint(Checkpoint):
         lacking = next((number for number in range(len(files)) if number not in numbered), None)
         if lacking is not None:
             raise SourceError(f"{files[0].parent} lacks consolidated.{lacking:02d}.pth: fetch all parts")
-        self.spec, self._files = spec, [numbered[number] for number in range(len(files))]
-        self._folder = Folder(files[0].parent)
-        self._parts = [load_tensors(file) for file in self._files]
-
-    def config(self) -> dict[str, Any]:
-        return self._folder.config
-
-    def tokens(self) -> Tokens | None:
-        return self._folder.tokens
+        self.spec, self.beside = spec, Folder(files[0].parent)
+        self._parts = [TorchShard(DiskFile(numbered[number])) for number in range(len(files))]
 
     def tensors(self) -> dict[str, TensorEntry]:
         found: dict[str, TensorEntry] = {}
-        for name, tensor in self._parts[0].items():
-            shape = tuple(tensor.shape)
-            if plain(name) in JOINED and len(shape) == 2:
-                shape = self._joined_shape(name)
-            found[name] = TensorEntry(name, shape, dtype_name(tensor), self._files[0].name)
+        for name, span in self._parts[0].spans.items():
+            joined = plain(name) in JOINED and len(span.shape) == 2
+            shape = self._joined_shape(name) if joined else span.shape
+            found[name] = TensorEntry(name, shape, span.dtype, self._parts[0].name)
         return found
 
-    def _pieces(self, name: str) -> list[torch.Tensor]:
-        lacking = [file.name for file, part in zip(self._files, self._parts, strict=True) if name not in part]
+    def _shapes(self, name: str) -> list[tuple[int, ...]]:
+        """Of the pieces of a tensor."""
+        lacking = [part.name for part in self._parts if name not in part.spans]
         if lacking:
             raise SourceError(f"{self.spec}: {lacking[0]} holds no {name!r}: fetch all parts again")
-        return [part[name] for part in self._parts]
+        return [part.spans[name].shape for part in self._parts]
 
     def _width(self) -> int | None:
         """d, from params.json, else from the final norm, which every part repeats whole."""
         dim = self.config().get("dim")
         if type(dim) is int and dim > 0:
             return dim
-        norm = self._parts[0].get("norm.weight")
-        return int(norm.shape[0]) if norm is not None and norm.dim() == 1 else None
+        norm = self._parts[0].spans.get("norm.weight")
+        return norm.shape[0] if norm is not None and len(norm.shape) == 1 else None
 
     def _axis(self, name: str) -> int | None:
         """0: split over rows, 1: over columns, None: every part holds the whole.
@@ -76,13 +69,12 @@ class ConsolidatedCheckpoint(Checkpoint):
         SourceError
             if params.json and the parts' shapes leave more than one answer, or none.
         """
-        pieces = self._pieces(name)
-        shapes = [tuple(piece.shape) for piece in pieces]
+        shapes = self._shapes(name)
         width, vocab = self._width(), self.config().get("vocab_size")
         rows = shapes[0][0]
         if width is None:
             raise SourceError(
-                f"{self.spec}: {name} is split over {len(pieces)} files, and without `dim` in params.json it is "
+                f"{self.spec}: {name} is split over {len(shapes)} files, and without `dim` in params.json it is "
                 "ambiguous whether by rows or by columns: put params.json beside the files"
             )
         if sum(shape[1] for shape in shapes) == width and len({shape[0] for shape in shapes}) == 1:
@@ -92,51 +84,51 @@ class ConsolidatedCheckpoint(Checkpoint):
             raise SourceError(f"{self.spec}: the parts of {name} ({parts}) do not fit dim = {width} of params.json")
         if type(vocab) is int and vocab > 0 and rows != vocab:
             return 0
-        whole = all(piece.shape == pieces[0].shape and _same_rows(piece, pieces[0]) for piece in pieces[1:])
-        return None if whole else 0
+        return None if len(set(shapes)) == 1 and self._all_alike(name) else 0
+
+    def _all_alike(self, name: str) -> bool:
+        """Whether the first and last rows of all parts agree: then every part repeats the whole."""
+        parts = [part.open(name, self.spec) for part in self._parts]
+        n = parts[0].count
+        ends = [torch.cat([part.read(0, min(16, n)), part.read(max(0, n - 16), n)]) for part in parts]
+        return all(bool((end == ends[0]).all()) for end in ends[1:])
 
     def _joined_shape(self, name: str) -> tuple[int, int]:
-        pieces, axis = self._pieces(name), self._axis(name)
-        rows, columns = int(pieces[0].shape[0]), int(pieces[0].shape[1])
+        shapes, axis = self._shapes(name), self._axis(name)
+        rows, columns = shapes[0]
         if axis == 0:
-            rows = sum(int(piece.shape[0]) for piece in pieces)
+            rows = sum(shape[0] for shape in shapes)
         elif axis == 1:
-            columns = sum(int(piece.shape[1]) for piece in pieces)
+            columns = sum(shape[1] for shape in shapes)
         return rows, columns
 
     def open(self, name: str) -> Matrix:
         entry = self.entry(name)
-        tensor = self._parts[0][name]
-        if tensor.dim() < 2:
-            return tensor_matrix(tensor, name, self.spec)
+        if len(entry.shape) < 2:
+            return self._parts[0].open(name, self.spec)
         if plain(name) not in JOINED:
             raise SourceError(
-                f"{self.spec}: {name} is split over {len(self._files)} files; only the embedding and the output are "
+                f"{self.spec}: {name} is split over {len(self._parts)} files; only the embedding and the output are "
                 "joined: measure one file with FILE.pth::NAME, or use a safetensors copy"
             )
         axis = self._axis(name)
-        parts = [tensor_matrix(piece, name, self.spec) for piece in self._pieces(name)]
+        parts = [part.open(name, self.spec) for part in self._parts]
         if axis is None:
             return parts[0]
         info = MatrixInfo(self.spec, name, entry.shape[0], entry.shape[1], entry.dtype)
         return JoinedMatrix(parts, axis, info)
 
 
-def open_files(spec: str, files: Sequence[Path], allow_truncated: bool) -> Checkpoint:
+def open_files(files: Files) -> Checkpoint:
     """One part as it is, or all of them joined."""
-    if len(files) > 1:
-        return ConsolidatedCheckpoint(spec, list(files))
-    found = TorchCheckpoint(spec, list(files))
-    parts = [item for item in files[0].parent.glob("consolidated.*.pth") if NUMBERED.match(item.name)]
-    if NUMBERED.match(files[0].name) and len(parts) > 1:
+    if len(files.names) > 1:
+        return ConsolidatedCheckpoint(files.spec, [files.find(name).whole("") for name in files.names])
+    found = open_torch_files(files)
+    parts = [name for name in files.here if NUMBERED.match(name)]
+    if NUMBERED.match(files.names[0]) and len(parts) > 1:
         found.complete = False
-        found.note(f"{files[0].name} is one of {len(parts)} tensor-parallel parts: give the directory to join them")
+        found.note(f"{files.names[0]} is one of {len(parts)} tensor-parallel parts: give the directory to join them")
     return found
-
-
-def _same_rows(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether the first and last rows of two parts agree: then every part repeats the whole."""
-    return bool((a[:16] == b[:16]).all() and (a[-16:] == b[-16:]).all())
 
 
 class JoinedMatrix(Matrix):

@@ -54,7 +54,7 @@ class ModuleCheckpoint(TensorsCheckpoint):
             self.complete = False
             self.missing = f"the weight of {head} is no parameter of its own (quantised, or computed from others)"
         if any("_flat_param" in name for name in named):
-            self.warnings = ("parameters are flattened by FSDP: gather them first (FSDP.summon_full_params)",)
+            self.note("parameters are flattened by FSDP: gather them first (FSDP.summon_full_params)")
 
     def declared(self) -> tuple[str | None, str | None]:
         return self._name_of("get_input_embeddings"), self._name_of("get_output_embeddings")

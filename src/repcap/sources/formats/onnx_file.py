@@ -11,18 +11,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from repcap.errors import SourceError
-from repcap.matrix import Matrix, Tokens
+from repcap.matrix import Matrix
 from repcap.sources.beside import Folder
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
 from repcap.sources.formats.dtypes import ITEM_BYTES
-from repcap.sources.formats.safetensors_file import open_span
 from repcap.sources.formats.safetensors_header import Span
-from repcap.sources.formats.shards import check_regular, is_inside
+from repcap.sources.formats.sharded import is_inside
+from repcap.sources.stored_files import DiskFile, Files, check_regular
 
 GRAPH, INITIALIZER = 7, 5
 """Fields of ModelProto and GraphProto."""
@@ -59,7 +59,7 @@ class OnnxCheckpoint(Checkpoint):
 
     def __init__(self, spec: str, path: Path) -> None:
         check_regular(path)
-        self.spec, self.path, self._folder = spec, path, Folder(path.parent)
+        self.spec, self.path, self.beside = spec, path, Folder(path.parent)
         with path.open("rb") as file:
             self._found = _Walk(file, path).initialisers()
         if not self._found:
@@ -71,12 +71,6 @@ class OnnxCheckpoint(Checkpoint):
     @functools.cached_property
     def _entries(self) -> dict[str, TensorEntry]:
         return {name: TensorEntry(name, item.shape, item.dtype, item.file) for name, item in self._found.items()}
-
-    def config(self) -> dict[str, Any]:
-        return self._folder.config
-
-    def tokens(self) -> Tokens | None:
-        return self._folder.tokens
 
     def open(self, name: str) -> Matrix:
         self.entry(name)
@@ -93,12 +87,12 @@ class OnnxCheckpoint(Checkpoint):
                 f"{self.path}: tensor {name!r} of shape {list(item.shape)} needs {size} bytes, the file gives "
                 f"{item.stop - item.start}: export it again"
             )
-        return open_span(file, Span(item.shape, item.dtype, item.start, item.start + size), name, self.spec)
+        return DiskFile(file).open_span(Span(item.shape, item.dtype, item.start, item.start + size), name, self.spec)
 
 
-def open_files(spec: str, files: Sequence[Path], allow_truncated: bool) -> OnnxCheckpoint:
+def open_files(files: Files) -> OnnxCheckpoint:
     """One graph."""
-    return OnnxCheckpoint(spec, files[0])
+    return OnnxCheckpoint(files.spec, files.path)
 
 
 class _Walk:

@@ -28,6 +28,8 @@ class Span:
     dtype: str
     start: int
     stop: int
+    strides: tuple[int, ...] | None = None
+    """In elements, where the rows do not lie one behind the other (PyTorch files)."""
 
 
 @dataclasses.dataclass(frozen=True)

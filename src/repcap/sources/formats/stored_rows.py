@@ -13,6 +13,8 @@ import numpy as np
 
 from repcap.errors import InputError, SourceError
 from repcap.matrix import Matrix, MatrixInfo, Tokens
+from repcap.sources import formats
+from repcap.sources.formats.dtypes import to_real
 
 if TYPE_CHECKING:
     import torch
@@ -28,10 +30,16 @@ class FileRows:
     Threads may share one. Memory: the rows of one call.
     """
 
+    far = False
+    """Whether rows come over the network."""
+
     def __init__(self, path: str | os.PathLike[str], offset: int, row_bytes: int, count: int) -> None:
         self.path, self.offset, self.row_bytes, self.count = Path(path), offset, row_bytes, count
         self._file = self.path.open("rb", buffering=0)
         self._lock = threading.Lock()
+
+    def have(self, spans: Sequence[tuple[int, int]]) -> None:
+        """Fetch the rows start..stop-1 of each span that are not here yet, all spans at once."""
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Rows start..stop-1, shape (stop - start, row_bytes), uint8, writable."""
@@ -76,14 +84,22 @@ def _view(array: np.ndarray) -> memoryview:
 class EncodedMatrix(Matrix):
     """A matrix over `FileRows`: bytes in, floating rows out.
 
-    decode: (m, row_bytes) uint8 -> (m, d) tensor. Memory: one block in stored and in decoded form.
+    decode: (m, row_bytes) uint8 -> (m, d) tensor. Memory: one block in stored and in decoded form. `bytes_read` counts
+    stored bytes handed out, wherever they came from. Rows that are far away come each once: `read` fetches what it is
+    asked for, `prefetch` many blocks at a time, several requests at once.
     """
+
+    MERGE_BYTES = 1 << 14
+    """Scattered rows nearer than this come in one request."""
 
     def __init__(
         self, rows: FileRows, decode: Decode, info: MatrixInfo, tokens: Tokens | None = None, item_bytes: int = 0
     ) -> None:
         self._rows, self._decode, self._item_bytes = rows, decode, item_bytes
-        self.info, self.tokens = info, tokens
+        self.info, self.tokens, self.contiguous = info, tokens, rows.far
+
+    def prefetch(self, spans: Sequence[tuple[int, int]]) -> None:
+        self._rows.have(spans)
 
     def read(self, start: int, stop: int) -> torch.Tensor:
         check_span(start, stop, self.count, self.info.name)
@@ -98,6 +114,8 @@ class EncodedMatrix(Matrix):
             return self._decode(np.zeros((1, self._rows.row_bytes), dtype=np.uint8))[:0]
         if wanted.min() < 0 or wanted.max() >= self.count:
             raise InputError(f"row {int(wanted.max())} is outside 0..{self.count - 1} of {self.info.name}")
+        if self._rows.far:
+            self._rows.have(_runs(np.unique(wanted).tolist(), self.MERGE_BYTES // max(1, self._rows.row_bytes)))
         out = np.empty((wanted.size, self._rows.row_bytes), dtype=np.uint8)
         cuts = np.flatnonzero(np.diff(wanted) != 1) + 1
         for run in np.split(np.arange(wanted.size), cuts):
@@ -116,6 +134,17 @@ class EncodedMatrix(Matrix):
 
     def close(self) -> None:
         self._rows.close()
+
+
+def _runs(indices: Sequence[int], slack: int) -> list[tuple[int, int]]:
+    """Sorted row numbers as spans; gaps of up to `slack` rows are bridged."""
+    runs: list[tuple[int, int]] = []
+    for index in indices:
+        if runs and index - runs[-1][1] <= slack:
+            runs[-1] = (runs[-1][0], index + 1)
+        else:
+            runs.append((index, index + 1))
+    return runs
 
 
 class TransposedMatrix(Matrix):
@@ -173,3 +202,32 @@ def check_span(start: int, stop: int, count: int, where: str) -> None:
     """Raise InputError unless 0 <= start < stop <= count."""
     if not 0 <= start < stop <= count:
         raise InputError(f"rows {start}..{stop} are outside 0..{count} of {where}")
+
+
+def decode_rows(raw: np.ndarray, dtype: str) -> torch.Tensor:
+    """Bytes of rows as floating numbers."""
+    return to_real(formats.from_bytes(raw, dtype))
+
+
+class KeptMatrix(EncodedMatrix):
+    """Rows that are decoded once and kept in float32, as a measurement reads them two to six times.
+
+    Memory: 4 n d bytes as rows are read; a block that is handed out is a copy.
+    """
+
+    def __init__(self, rows: FileRows, decode: Decode, info: MatrixInfo, item_bytes: int = 0) -> None:
+        super().__init__(rows, decode, info, item_bytes=item_bytes)
+        self._kept = np.empty((info.count, info.dim), dtype=np.float32)  # pages are taken as they are written
+        self._known = np.zeros(info.count, dtype=bool)
+
+    def read(self, start: int, stop: int) -> torch.Tensor:
+        if 0 <= start < stop <= self.count and self._known[start:stop].all():
+            return formats.from_bytes(self._kept[start:stop].copy().view(np.uint8), "float32")
+        block = super().read(start, stop)
+        self._kept[start:stop] = block.numpy()
+        self._known[start:stop] = True
+        return block
+
+    def close(self) -> None:
+        super().close()
+        self._kept, self._known = self._kept[:0], np.zeros(self.count, dtype=bool)

@@ -1,37 +1,183 @@
-"""`.bin`, `.pt`, `.pth`, `.ckpt`: pickles read with weights_only=True, mapped, never run."""
+"""`.bin`, `.pt`, `.pth`, `.ckpt`: pickles that are never run. Archives are read tensor by tensor, here or far away."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import io
+import json
+import math
 import pickle
 import re
 import warnings
-import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from repcap.errors import SourceError, UnsafeFileError
-from repcap.matrix import Matrix, Tokens
-from repcap.sources.beside import Folder
-from repcap.sources.checkpoint import Checkpoint, TensorEntry
-from repcap.sources.formats.memory import entry_of, shares_storage, tensor_matrix
-from repcap.sources.formats.safetensors_header import LFS_MAGIC, lfs_message
-from repcap.sources.formats.shards import absent_tensor, check_regular, missing_shards, read_index, unreadable_shard
+from repcap.errors import SourceError, VectorsError
+from repcap.matrix import Matrix
+from repcap.sources.formats.dtypes import ITEM_BYTES
+from repcap.sources.formats.memory import entry_of, tensor_matrix
+from repcap.sources.formats.safetensors_header import LFS_MAGIC, Span, lfs_message
+from repcap.sources.formats.sharded import ShardedCheckpoint, open_shards
+from repcap.sources.formats.stored_rows import turned
+from repcap.sources.formats.torch_zip import (
+    LOCAL_HEADER,
+    Place,
+    data_shift,
+    flatten,
+    no_tensors,
+    read_places,
+    refusal,
+    unreadable,
+)
+from repcap.sources.stored_files import DiskFile, Files, StoredFile
 
-WRAPPER_KEYS = ("state_dict", "model_state_dict", "model_state", "model", "module", "ema", "params", "weights", "sae")
-"""Keys under which trainers keep the weights beside optimiser state and the like."""
-
-MAX_DEPTH = 6
-MOST_ITEMS = 1 << 20
-MAX_PICKLE = 1 << 28
-"""Bytes of the pickle in a zip archive, which holds names and shapes alone."""
 REFUSED = re.compile(r"(?:Unsupported (?:global: GLOBAL|class)|GLOBAL) ([\w.]+)")
+ZIP = b"PK"
+
+
+class OldPickle(Exception):
+    """A file of before PyTorch 1.6, of which no part can be read alone."""
+
+
+class TorchShard:
+    """One PyTorch file: its directory and its pickle, then the bytes of the tensors that are read.
+
+    A file of before PyTorch 1.6 is no archive: it is loaded whole. Cost of the header: some reads of 64 kB.
+    """
+
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, file: StoredFile) -> None:
+        self.file, self.name = file, file.name
+
+    @functools.cached_property
+    def _held(self) -> Mapping[str, Place] | Mapping[str, torch.Tensor]:
+        try:
+            return self.file.header(self._read, _parse)
+        except OldPickle:
+            return load_tensors(self.file.whole("no part of a file of this old kind can be read alone"))
+
+    def _read(self) -> bytes:
+        """The places as JSON, which is what is kept of a file that is far away."""
+        head = self.file.read(0, len(LFS_MAGIC))  # which tells the size, too
+        if head == LFS_MAGIC:
+            raise SourceError(lfs_message(self.file.where))
+        if head[:1] == b"\x80":
+            raise OldPickle
+        if head[:2] != ZIP:
+            raise SourceError(
+                f"{self.file.where} is not a PyTorch file: it starts with {head[:4]!r}, neither a zip archive nor a "
+                "pickle"
+            )
+        stream = io.BufferedReader(_Stream(self.file), 1 << 16)
+        places = read_places(stream, self.file.where, self.file.again)
+        return json.dumps({name: dataclasses.astuple(place) for name, place in places.items()}).encode()
+
+    @functools.cached_property
+    def spans(self) -> Mapping[str, Span]:
+        held: Mapping[str, Any] = self._held
+        return {name: _span(name, held, number) for number, (name, held) in enumerate(held.items())}
+
+    def open(self, name: str, source: str) -> Matrix:
+        held = self._held[name]
+        if isinstance(held, torch.Tensor):
+            if _repeats(held):
+                raise _too_little(source, name, held.stride())
+            return tensor_matrix(held, name, source)
+        return self._open(held, name, source)
+
+    def _open(self, place: Place, name: str, source: str) -> Matrix:
+        file, where = self.file, f"{source}: tensor {name!r}"
+        if place.odd == "quantised":
+            raise SourceError(f"{where} is packed by a quantiser: dequantise it first, or load the model unquantised")
+        if place.odd:
+            raise VectorsError(f"{where} is {place.odd}: give a dense tensor (.to_dense())")
+        item = ITEM_BYTES.get(place.dtype, 1)
+        if math.prod(place.shape) * item > place.held:
+            raise _too_little(source, name, place.strides)
+        if place.member < 0 or (place.offset + place.extent) * item > place.held:
+            raise SourceError(f"{file.where}: tensor {name!r} is not where the file says: {file.again}")
+        start = place.member + place.offset * item
+
+        def open_span(shape: tuple[int, ...]) -> Matrix:
+            return file.open_span(Span(shape, place.dtype, start, start), name, source, shift)
+
+        def shift() -> int:
+            return data_shift(file.read(place.member, place.member + LOCAL_HEADER), file.where, file.again)
+
+        if place.contiguous:
+            return open_span(place.shape)
+        if place.dim() == 2 and place.strides == (1, place.shape[0]):
+            return turned(open_span(place.shape[::-1]))
+        # A part of rows, say: what lies between its elements is read, too, and all of it is held.
+        with open_span((place.extent,)) as flat:
+            whole = torch.as_strided(flat.read(0, 1)[0], place.shape, place.strides)
+        return tensor_matrix(whole, name, source)
+
+
+def _parse(body: bytes) -> dict[str, Place]:
+    held: dict[str, list[Any]] = json.loads(body)
+    return {
+        name: Place(tuple(shape), dtype, tuple(strides), *rest) for name, (shape, dtype, strides, *rest) in held.items()
+    }
+
+
+def _span(name: str, held: Place | torch.Tensor, number: int) -> Span:
+    """Shape, dtype, and what tells two pieces of memory apart."""
+    if isinstance(held, torch.Tensor):
+        entry = entry_of(name, held)
+        plain = held.layout == torch.strided and not held.is_nested
+        start = held.data_ptr() if plain else -1 - number
+        return Span(entry.shape, entry.dtype, start, start, tuple(held.stride()) if plain else None)
+    start = held.member + held.offset * ITEM_BYTES.get(held.dtype, 1) if held.member >= 0 else -1 - number
+    return Span(held.shape, held.dtype, start, start, held.strides)
+
+
+def _too_little(source: str, name: str, strides: Sequence[int]) -> SourceError:
+    return SourceError(
+        f"{source}: tensor {name!r} says more numbers than the file holds for it (strides {tuple(strides)}): "
+        "save it again after .contiguous()"
+    )
+
+
+class _Stream(io.RawIOBase):
+    """A stored file as a stream that can seek."""
+
+    def __init__(self, file: StoredFile) -> None:
+        self._file, self._at = file, 0
+        if file.size is None:
+            raise SourceError(f"{file.where}: the server does not say how long the file is: its end cannot be read")
+        self._size = file.size
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._at = max(0, offset + (0, self._at, self._size)[whence])
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        stop = min(self._size, self._at + len(buffer))
+        if stop <= self._at:
+            return 0
+        piece = self._file.read(self._at, stop)
+        buffer[: len(piece)] = piece
+        self._at += len(piece)
+        return len(piece)
 
 
 def load_tensors(path: Path) -> dict[str, torch.Tensor]:
-    """Tensors of a pickle by name, mapped from the file where its format allows that.
+    """Tensors of an old pickle by name, in memory.
 
     Raises
     ------
@@ -40,206 +186,27 @@ def load_tensors(path: Path) -> dict[str, torch.Tensor]:
     SourceError
         if the file is damaged or holds no tensors.
     """
-    check_regular(path)
-    with path.open("rb") as file:
-        head = file.read(len(LFS_MAGIC))
-    if head == LFS_MAGIC:
-        raise SourceError(lfs_message(str(path)))
-    found = flatten(_load(path))
-    if not found:
-        raise SourceError(f"{path} holds no tensors: give a state dict (torch.save(model.state_dict(), ...))")
-    return found
-
-
-def _load(path: Path) -> Any:
-    with path.open("rb") as file:
-        head = file.read(4)
-    zipped = head[:2] == b"PK"
-    if not zipped and head[:1] != b"\x80":
-        raise SourceError(f"{path} is not a PyTorch file: it starts with {head!r}, neither a zip archive nor a pickle")
-    if zipped:
-        _check_archive(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on pickle protocols: what matters comes as an error
-            return torch.load(path, map_location="cpu", weights_only=True, mmap=zipped)
+            found = flatten(torch.load(path, map_location="cpu", weights_only=True))
     except pickle.UnpicklingError as error:
-        raise _refusal(path, error) from error
-    except MemoryError:
+        named = REFUSED.search(str(error))
+        what = f"asks for {named.group(1)} to be called" if named else "holds more than tensors"
+        raise refusal(str(path), what) from error
+    except (MemoryError, SourceError):
         raise
-    except (
-        Exception
-    ) as error:  # torch reports damage as RuntimeError, ValueError, KeyError, EOFError, AssertionError ...
-        reason = (str(error).splitlines() or [type(error).__name__])[0][:120]
-        raise SourceError(f"{path} is not a readable PyTorch file ({reason}): fetch it again") from error
+    # torch reports damage as RuntimeError, ValueError, KeyError, EOFError, AssertionError ...
+    except Exception as error:
+        raise unreadable(str(path), error, DiskFile.again) from error
+    if not found:
+        raise SourceError(no_tensors(str(path)))
+    return found
 
 
-def _check_archive(path: Path) -> None:
-    """Refuse an archive that torch has not written: it stores its members as they are, so that they can be mapped."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
-        raise SourceError(f"{path} is truncated (the directory at its end is missing): fetch it again") from error
-    for member in members:
-        if member.compress_type != zipfile.ZIP_STORED:
-            raise SourceError(
-                f"{path} is not a PyTorch file: {member.filename} in it is compressed, as torch never writes it; "
-                "save it again with torch.save"
-            )
-        if member.filename.endswith("data.pkl") and member.file_size > MAX_PICKLE:
-            raise SourceError(f"{path} is not a PyTorch file: its pickle has {member.file_size} bytes; fetch it again")
-
-
-def _refusal(path: Path, error: pickle.UnpicklingError) -> SourceError:
-    """What to say where torch refuses to unpickle: it runs nothing but the building of tensors."""
-    named = REFUSED.search(str(error))
-    what = f"asks for {named.group(1)} to be called" if named else "holds more than tensors"
-    return UnsafeFileError(
-        f"{path} is a pickle that {what}; repcap runs no code from files: use a safetensors copy, "
-        "or save model.state_dict() alone"
-    )
-
-
-def flatten(value: Any) -> dict[str, torch.Tensor]:
-    """Tensors of nested containers by dotted name; the weights' own wrapper key is taken off.
-
-    A file that is one tensor gives it as `tensor`.
-    """
-    if isinstance(value, torch.Tensor):
-        return {"tensor": value}
-    if isinstance(value, Mapping):
-        top_level = any(isinstance(item, torch.Tensor) and item.dim() == 2 for item in value.values())
-        for key in WRAPPER_KEYS:
-            inner = value.get(key)
-            # `model` beside top-level matrices is an ordinary prefix, not a trainer's wrapper.
-            if isinstance(inner, Mapping) and _has_tensors(inner) and not top_level:
-                return flatten(inner)
-    return dict(_walk(value))
-
-
-def _has_tensors(value: Mapping[Any, Any]) -> bool:
-    return next(_walk(value), None) is not None
-
-
-def _walk(value: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """(dotted name, tensor) of nested containers.
-
-    Raises
-    ------
-    SourceError
-        if there are more than MOST_ITEMS things in them: a list of 300 times one list, six deep, takes 5 kB.
-    """
-    left = MOST_ITEMS
-
-    def walk(item: Any, name: str, depth: int) -> Iterator[tuple[str, torch.Tensor]]:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise SourceError(f"the pickle holds more than {MOST_ITEMS} things, one in the other: it is no state dict")
-        if isinstance(item, torch.Tensor):
-            yield name, item
-            return
-        pairs: Iterable[tuple[Any, Any]] = ()
-        if depth < MAX_DEPTH and isinstance(item, Mapping):
-            pairs = item.items()
-        elif depth < MAX_DEPTH and isinstance(item, (list, tuple)):
-            pairs = enumerate(item)
-        for key, inner in pairs:
-            yield from walk(inner, f"{name}.{key}" if name else str(key), depth + 1)
-
-    return walk(value, "", 0)
-
-
-class TorchCheckpoint(Checkpoint):
-    """One pickle, or the shards of `pytorch_model.bin.index.json`. A missing shard matters only when it is wanted."""
-
-    format = "pytorch"
-
-    def __init__(self, spec: str, files: list[Path], index: dict[str, str] | None = None) -> None:
-        self.spec, self._index = spec, index or {}
-        self._folder = Folder(files[0].parent)
-        self._broken: dict[str, SourceError] = {}
-        self._own: tuple[str, ...] = ()
-        self._named: dict[str, tuple[str, torch.Tensor]] = {}
-        if index is None and (missing := missing_shards(files)):
-            self.complete = False
-            self.missing = f"{missing} of {missing + len(files)} shards are missing"
-            self._own += (self.missing,)
-        for file in files:
-            self._add(file)
-
-    @classmethod
-    def from_index(cls, spec: str, index: Path) -> TorchCheckpoint:
-        where = read_index(index)
-        if not where:
-            raise SourceError(f"{index} names no tensor: fetch it again")
-        return cls(spec, [index.parent / name for name in sorted(set(where.values()))], where)
-
-    def _add(self, file: Path) -> None:
-        try:
-            loaded = load_tensors(file)
-        except UnsafeFileError:
-            raise
-        except (SourceError, OSError) as error:
-            if not self._index:
-                raise
-            self._broken[file.name] = unreadable_shard(file, error)
-            return
-        for name, tensor in loaded.items():
-            if name not in self._named or self._index.get(name) == file.name:
-                self._named[name] = (file.name, tensor)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
-        absent = [f"{name} cannot be read; tensors in it are listed from the index only" for name in self._broken]
-        return (*self._own, *absent, *self._folder.warnings)
-
-    def note(self, warning: str) -> None:
-        self._own += (warning,)
-
-    def tensors(self) -> dict[str, TensorEntry]:
-        found = {name: entry_of(name, tensor, file) for name, (file, tensor) in self._named.items()}
-        for name, file in self._index.items():
-            if name not in found:
-                found[name] = TensorEntry(name, (), "unknown", file)
-        return found
-
-    def holds(self, name: str) -> bool:
-        return name in self._named or bool(self._broken)
-
-    def facts(self, name: str) -> dict[str, Any]:
-        return self._folder.facts(name)
-
-    def config(self) -> dict[str, Any]:
-        return self._folder.config
-
-    def tokens(self) -> Tokens | None:
-        return self._folder.tokens
-
-    def same_storage(self, left: str, right: str) -> bool:
-        if left not in self._named or right not in self._named:
-            return False
-        return shares_storage(self._named[left][1], self._named[right][1])
-
-    def open(self, name: str) -> Matrix:
-        entry = self.entry(name)
-        if name not in self._named:
-            raise absent_tensor(name, entry.file, self._broken)
-        tensor = self._named[name][1]
-        if _repeats(tensor):
-            raise SourceError(
-                f"{self.spec}: tensor {name!r} says more numbers than the file holds for it (strides "
-                f"{tensor.stride()}): save it again after .contiguous()"
-            )
-        return tensor_matrix(tensor, name, self.spec)
-
-
-def open_files(spec: str, files: Sequence[Path], allow_truncated: bool) -> TorchCheckpoint:
+def open_files(files: Files) -> ShardedCheckpoint:
     """One file, shards, or an index of them. A truncated one cannot be read, whatever is allowed."""
-    if files[0].suffix.lower() == ".json":
-        return TorchCheckpoint.from_index(spec, files[0])
-    return TorchCheckpoint(spec, list(files))
+    return open_shards("pytorch", files, TorchShard)
 
 
 def _repeats(tensor: torch.Tensor) -> bool:

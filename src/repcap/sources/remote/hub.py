@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from repcap.errors import SourceError
+from collections.abc import Sequence
+
+from repcap.errors import RemoteError, SourceError
 from repcap.matrix import ProgressFn
+from repcap.sources.beside import CONFIGS
 from repcap.sources.checkpoint import Checkpoint
 from repcap.sources.choose_files import Choice, choose_files, named_file, note_others
 from repcap.sources.formats import kinds
+from repcap.sources.local_files import open_path
+from repcap.sources.remote.hub_files import TOKENIZERS, HubFiles, Reading
 from repcap.sources.remote.hub_repo import HubRepo
-from repcap.sources.remote.remote_checkpoint import Reading
 from repcap.sources.remote.url import open_url
 from repcap.sources.spec import Spec
 
@@ -52,9 +56,38 @@ def open_remote(
         return open_url(text, spec.location, reading)
     repo = HubRepo.resolve(spec.location, spec.revision)
     folder, choice = _choose(repo, spec.folder)
-    found: Checkpoint = choice.format.open_hub(text, repo, folder, choice.names, reading)
+    if choice.format.ranged:
+        found: Checkpoint = choice.format.open_files(HubFiles(text, repo, folder, choice.names, reading))
+    else:
+        found = _open_whole(text, repo, folder, choice.names, reading)
+    found.revision = repo.commit
     note_others(found, choice)
     return found
+
+
+def _open_whole(text: str, repo: HubRepo, folder: str, files: Sequence[str], reading: Reading) -> Checkpoint:
+    """Files of which no part is read alone, with what lies beside them.
+
+    Raises
+    ------
+    RemoteError
+        unless `reading.allow_full_download`, or they are in the cache already.
+    """
+    names = [folder + file for file in files]
+    absent = [name for name in names if repo.cached(name) is None]
+    if absent and not reading.allow_full_download:
+        sizes = [repo.size(name) for name in absent]
+        known = [size for size in sizes if size is not None]
+        cost = f"{sum(known) / 1e6:,.0f} MB" if len(known) == len(absent) else "the whole of it"
+        raise RemoteError(
+            f"{repo.name} has its weights in {absent[0].rpartition('/')[2]}, of which no part can be read alone, "
+            f"so this would download {cost}: pass --allow-full-download to do that"
+        )
+    paths = [repo.cached(name) or repo.download(name, reading.on_progress) for name in names]
+    for beside in (*CONFIGS, *TOKENIZERS):
+        if folder + beside in repo.files:
+            repo.small(folder + beside)
+    return open_path(text, paths[0] if len(paths) == 1 else paths[0].parent, reading.allow_truncated)
 
 
 def _choose(repo: HubRepo, inside: str) -> tuple[str, Choice]:

@@ -39,7 +39,8 @@ def explain_status(
     """The error for an answer of `status`.
 
     what: the file or call, for the message. repo: `org/name` where the answer is the Hub's own, None for other
-    servers. headers: of the answer, keys in any case. Nothing of the body is read.
+    servers. endpoint: of the Hub where it is asked, with a token; empty for other servers. headers: of the answer, keys
+    in any case. Nothing of the body is read.
     """
     lower = {key.lower(): value for key, value in headers.items()}
     if repo is not None:
@@ -47,11 +48,11 @@ def explain_status(
         if named is not None:
             return RemoteError(named)
     if status == 401:
-        return RemoteError(f"{what}: the server wants a login (401): check HF_TOKEN, or log in with `hf auth login`")
+        way = "check HF_TOKEN, or log in with `hf auth login`" if endpoint else "give an address that needs none"
+        return RemoteError(f"{what}: the server wants a login (401): {way}")
     if status == 403:
-        return RemoteError(
-            f"{what}: the server refuses access (403): the token may not read it, or the address has expired"
-        )
+        why = "the token may not read it, or the address has expired" if endpoint else "the address may have expired"
+        return RemoteError(f"{what}: the server refuses access (403): {why}")
     if status in (404, 410):
         return RemoteError(f"{what}: there is no such file ({status}): check the name")
     if status == 416:
@@ -117,11 +118,11 @@ def explain(
     # hf_hub_download hides the reason behind "not in the local cache".
     if isinstance(error, hub.EntryNotFoundError) and error.__cause__ is not None:
         return explain(error.__cause__, what, repo=repo, endpoint=endpoint, revision=revision)
-    return RemoteError(_transport(error, what))
+    return RemoteError(_transport(error, what, bool(endpoint)))
 
 
-def _transport(error: BaseException, what: str) -> str:
-    http = http_library()
+def _transport(error: BaseException, what: str, hub_asked: bool) -> str:
+    http, named = http_library(), "HF_ENDPOINT" if hub_asked else "the address"
     if isinstance(error, http.ConnectTimeout):
         return f"{what}: the server cannot be reached (no answer to a connection): check the network or the proxy"
     if isinstance(error, http.TimeoutException):
@@ -129,9 +130,9 @@ def _transport(error: BaseException, what: str) -> str:
     if isinstance(error, http.ProxyError):
         return f"{what}: the proxy refuses ({_reason(error)}): check HTTPS_PROXY"
     if isinstance(error, http.ConnectError):
-        return f"{what}: the server cannot be reached ({_reason(error)}): check the network, the proxy and HF_ENDPOINT"
+        return f"{what}: the server cannot be reached ({_reason(error)}): check the network, the proxy and {named}"
     if isinstance(error, (http.UnsupportedProtocol, http.InvalidURL)):
-        return f"{what}: the address is none ({_reason(error)}): check HF_ENDPOINT and HTTPS_PROXY"
+        return f"{what}: the address is none ({_reason(error)}): check {named} and HTTPS_PROXY"
     if isinstance(error, http.HTTPError):
         return f"{what}: the connection was lost ({_reason(error)}): try again"
     if isinstance(error, UnicodeEncodeError):
@@ -146,7 +147,7 @@ def _transport(error: BaseException, what: str) -> str:
     if isinstance(error, ValueError) and "proxy" in str(error):
         return f"{what}: there is no such proxy ({_reason(error)}): check HTTPS_PROXY"
     if isinstance(error, ValueError):
-        return f"{what}: the server's answer cannot be understood ({_reason(error)}): check HF_ENDPOINT"
+        return f"{what}: the server's answer cannot be understood ({_reason(error)}): check {named}"
     return f"{what}: {_reason(error)}"
 
 

@@ -139,7 +139,8 @@ class HubRepo:
             revision=self.commit,
         )
         download = (lambda: self.download(file, on_progress)) if whole else None
-        return RemoteFile(ranges, _home(self.name) / self.commit / file_name(file), download, on_progress)
+        home = _home(self.name) / self.commit / file_name(file)
+        return RemoteFile(file.rpartition("/")[2], ranges, home, download, on_progress)
 
     def size(self, file: str) -> int | None:
         """Bytes of a file, from the Hub's own listing; None where it does not say."""

@@ -1,25 +1,20 @@
-"""Matrices over a remote file: rows come by ranges when they are asked for, and stay in the cache."""
+"""A remote file: its rows come by ranges when they are asked for, and stay in the cache."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import threading
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TypeVar
 
 import numpy as np
 
-from repcap.errors import SourceError
-from repcap.matrix import MatrixInfo, ProgressFn
-from repcap.sources import formats
-from repcap.sources.checkpoint import as_rows
-from repcap.sources.formats.dtypes import ITEM_BYTES, SAFETENSORS, check_readable, to_real
-from repcap.sources.formats.safetensors_header import PREFIX, Header, Span, header_length, parse_header
-from repcap.sources.formats.stored_rows import EncodedMatrix, FileRows
+from repcap.errors import RemoteError, SourceError
+from repcap.matrix import ProgressFn
+from repcap.sources.formats.stored_rows import FileRows
 from repcap.sources.remote.cache import (
     Commit,
     Fetch,
@@ -33,19 +28,17 @@ from repcap.sources.remote.cache import (
 from repcap.sources.remote.journal import Span as Bytes
 from repcap.sources.remote.ranges import RangeFile, RangesRefused
 from repcap.sources.remote.transfer import Transfer
+from repcap.sources.stored_files import Shift, StoredFile
 
-if TYPE_CHECKING:
-    import torch
-
-STORED = {canonical: stored for stored, canonical in SAFETENSORS.items()}
-"""Canonical dtype -> what safetensors calls it."""
+T = TypeVar("T")
 
 
-class RemoteFile:
+class RemoteFile(StoredFile):
     """The bytes of one remote file: by ranges, or from the whole file where ranges are refused and that is allowed.
 
     Parameters
     ----------
+    name : str
     ranges : RangeFile
     folder : Path
         of the cache, for this version of this file; None until the version is known.
@@ -55,60 +48,122 @@ class RemoteFile:
         called with (bytes done, bytes in all) of each transfer.
     """
 
+    again = "use another revision or copy"
+
     def __init__(
         self,
+        name: str,
         ranges: RangeFile,
         folder: Path,
         whole: Callable[[], Path] | None = None,
         on_progress: ProgressFn | None = None,
     ) -> None:
+        self.name, self.where = name, ranges.where
         self.ranges, self.folder, self._download, self.on_progress = ranges, folder, whole, on_progress
         self._whole: Path | None = None
+        self._size: int | None = None
         self._lock = threading.Lock()
 
     @property
-    def where(self) -> str:
-        return self.ranges.where
-
-    @property
     def size(self) -> int | None:
-        """Bytes of the file; known once something has been read."""
-        return self.ranges.size if self._whole is None else self._whole.stat().st_size
+        """Bytes of the file; known once something has been read, or its header is kept."""
+        return (self.ranges.size or self._size) if self._whole is None else self._whole.stat().st_size
+
+    def header(self, read: Callable[[], bytes], parse: Callable[[bytes], T]) -> T:
+        kept = self._kept()
+        if kept is not None:
+            self._size = kept[1]
+            with contextlib.suppress(ValueError, TypeError, KeyError), self._far():
+                return parse(kept[0])
+        with self._far():
+            body = read()
+            self._keep(body)
+            return parse(body)
+
+    @contextlib.contextmanager
+    def _far(self) -> Iterator[None]:
+        """What readers say of a damaged file, with the way out that there is here."""
+        try:
+            yield
+        except SourceError as error:
+            if not str(error).endswith("fetch it again"):
+                raise
+            raise RemoteError(str(error).removesuffix("fetch it again") + self.again) from error
+
+    def _kept(self) -> tuple[bytes, int | None] | None:
+        """(what `header` has read, size of the file) as `_keep` left them; None where they are not as they were."""
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            about = json.loads((self.folder / "about.json").read_text(encoding="utf-8"))
+            body, size = (self.folder / "header").read_bytes(), about["size"]
+            if zlib.crc32(body) == about["crc"] and (size is None or isinstance(size, int)):
+                return body, size
+        return None
+
+    def _keep(self, body: bytes) -> None:
+        """Keep a header, the size of the file, what names its content, and a checksum of what is kept."""
+        make_directory(self.folder)
+        write_bytes(self.folder / "header", body)
+        about = {"size": self.size, "crc": zlib.crc32(body), "content": self.ranges.content}
+        write_bytes(self.folder / "about.json", json.dumps(about).encode())
+
+    def identity(self, start: int, stop: int, kind: str) -> str | None:
+        """Where the Hub has named the content of the file."""
+        content = self.ranges.content
+        if content is None:
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                content = json.loads((self.folder / "about.json").read_text(encoding="utf-8")).get("content")
+        return f"{content} {start}-{stop} {kind}" if isinstance(content, str) else None
+
+    def rows(
+        self, name: str, start: int, shape: tuple[int, int], item: int, shift: Shift | None = None, **facts: str
+    ) -> FileRows:
+        nbytes = shape[0] * shape[1] * item
+        dtype = facts.pop("dtype")
+        header = tensor_header(name, dtype, shape, nbytes, {"file": self.where, "tensor": name, **facts})
+        kept = TensorFile(self.folder / f"{file_name(name)}.safetensors", header, nbytes)
+
+        def fetch(spans: list[Bytes], write: Write, commit: Commit) -> None:
+            self._bring(start + (shift() if shift else 0), spans, write, commit)
+
+        return RangedRows(kept, fetch, shape[1] * item, shape[0])
+
+    def whole(self, why: str) -> Path:
+        if self._download is None:
+            cost = f"{self.size / 1e6:,.0f} MB" if self.size else "the whole of it"
+            raise RemoteError(
+                f"{self.where}: {why}, so this would download {cost}: pass --allow-full-download to do that"
+            )
+        return self._have_whole()
 
     def read(self, start: int, stop: int) -> bytes:
         """Bytes start..stop-1. Memory: the range."""
         if self._whole is None:
             try:
                 return self.ranges.read(start, stop)
-            except RangesRefused as refusal:
-                self._fetch_whole(refusal)
-        assert self._whole is not None
-        with self._whole.open("rb") as opened:
+            except RangesRefused:
+                if self._download is None:
+                    raise
+        with self._have_whole().open("rb") as opened:
             opened.seek(start)
             return opened.read(stop - start)
 
-    def fetch(self, base: int) -> Fetch:
-        """What fills a `TensorFile` whose first byte is byte `base` of this file."""
-        transfer = Transfer(self.ranges, base, self.on_progress)
+    def _bring(self, base: int, spans: list[Bytes], write: Write, commit: Commit) -> None:
+        """Fetch spans of what begins at byte `base` of this file."""
+        if self._whole is None:
+            try:
+                return Transfer(self.ranges, base, self.on_progress)(spans, write, commit)
+            except RangesRefused:
+                if self._download is None:
+                    raise
+        _copy(self._have_whole(), base, spans, write, commit)
 
-        def bring(spans: list[Bytes], write: Write, commit: Commit) -> None:
-            if self._whole is None:
-                try:
-                    return transfer(spans, write, commit)
-                except RangesRefused as refusal:
-                    self._fetch_whole(refusal)
-            assert self._whole is not None
-            _copy(self._whole, base, spans, write, commit)
-
-        return bring
-
-    def _fetch_whole(self, refusal: RangesRefused) -> None:
-        """The whole file, where that is allowed; else the refusal."""
-        if self._download is None:
-            raise refusal
+    def _have_whole(self) -> Path:
+        """The whole file, which may be downloaded."""
         with self._lock:
             if self._whole is None:
+                assert self._download is not None
                 self._whole = self._download()
+            return self._whole
 
 
 def _copy(path: Path, base: int, spans: list[Bytes], write: Write, commit: Commit) -> None:
@@ -124,12 +179,13 @@ def _copy(path: Path, base: int, spans: list[Bytes], write: Write, commit: Commi
 class RangedRows(FileRows):
     """Rows of a `TensorFile`, fetched before they are read. Threads may share one."""
 
+    far = True
+
     def __init__(self, tensor: TensorFile, fetch: Fetch, row_bytes: int, count: int) -> None:
         self.tensor, self.row_bytes, self.count = tensor, row_bytes, count
         self._fetch = fetch
 
     def have(self, spans: Sequence[Bytes]) -> None:
-        """Fetch the rows first..last-1 of each span that are not here yet, all spans at once."""
         width = self.row_bytes
         self.tensor.fill([(start * width, stop * width) for start, stop in spans], self._fetch)
 
@@ -153,122 +209,3 @@ class RangedRows(FileRows):
 
     def close(self) -> None:
         """Nothing stays open between reads."""
-
-
-class RemoteMatrix(EncodedMatrix):
-    """A matrix whose rows come over the network, each once.
-
-    `read` fetches what it is asked for; `prefetch` fetches many blocks at a time, several requests at once. Memory: as
-    `EncodedMatrix`. `bytes_read` counts stored bytes handed out, wherever they came from.
-    """
-
-    contiguous = True
-    MERGE_BYTES = 1 << 14
-    """Scattered rows nearer than this come in one request."""
-
-    _rows: RangedRows
-
-    def prefetch(self, spans: Sequence[tuple[int, int]]) -> None:
-        self._rows.have(spans)
-
-    def take(self, indices: Sequence[int]) -> torch.Tensor:
-        slack = self.MERGE_BYTES // max(1, self._rows.row_bytes)
-        present = sorted({int(index) for index in indices if 0 <= index < self.count})
-        self._rows.have(_runs(present, slack))
-        return super().take(indices)  # which refuses what is outside
-
-
-def _runs(indices: Sequence[int], slack: int) -> list[tuple[int, int]]:
-    """Sorted row numbers as spans; gaps of up to `slack` rows are bridged."""
-    runs: list[tuple[int, int]] = []
-    for index in indices:
-        if runs and index - runs[-1][1] <= slack:
-            runs[-1] = (runs[-1][0], index + 1)
-        else:
-            runs.append((index, index + 1))
-    return runs
-
-
-class RemoteSafetensors:
-    """One remote safetensors file: its header, and matrices over its tensors.
-
-    Cost of the header: two ranges, once; it is kept in the cache.
-    """
-
-    def __init__(self, file: RemoteFile, name: str, allow_truncated: bool = False) -> None:
-        self.file, self.name, self._allow = file, name, allow_truncated
-        self._size: int | None = None
-
-    @functools.cached_property
-    def header(self) -> Header:
-        kept = kept_header(self.file.folder)
-        if kept is not None and len(kept[0]) > PREFIX:
-            whole, self._size = kept
-        else:
-            head = self.file.read(0, PREFIX)
-            self._size = self.file.size
-            whole = head + self.file.read(PREFIX, PREFIX + header_length(head, self._size, self.file.where))
-            keep_header(self.file.folder, whole, self._size, self.file.ranges.content)
-        return parse_header(whole[PREFIX:], self._size, self.file.where, self._allow)
-
-    def open(self, name: str, source: str) -> RemoteMatrix:
-        """Tensor `name` (which the header has) as rows in stored values; see `Checkpoint.open`."""
-        span = self.header.tensors[name]
-        where = f"{self.file.where}: tensor {name!r}"
-        check_readable(span.dtype, where)
-        count, dim = as_rows(span.shape)
-        self._check_whole(span, where)
-        item = ITEM_BYTES[span.dtype]
-        info = MatrixInfo(source=source, name=name, count=count, dim=dim, dtype=span.dtype)
-        tensor = cached_tensor(self.file, name, STORED[span.dtype], span.shape, span.stop - span.start)
-        rows = RangedRows(tensor, self.file.fetch(span.start), dim * item, count)
-        matrix = RemoteMatrix(rows, functools.partial(decode_rows, dtype=span.dtype), info, item_bytes=item)
-        matrix.identity = identity(self.file, span.start, span.stop, span.dtype)
-        return matrix
-
-    def _check_whole(self, span: Span, where: str) -> None:
-        if self.header.truncated and self._size is not None and span.stop > self._size:
-            raise SourceError(
-                f"{where} lies beyond the end of the truncated file (bytes {span.start} to {span.stop} of "
-                f"{self._size}): use another revision or copy"
-            )
-
-
-def cached_tensor(
-    file: RemoteFile, name: str, dtype: str, shape: Sequence[int], nbytes: int, **metadata: str
-) -> TensorFile:
-    """Where a tensor of a remote file is kept. dtype: as safetensors writes it."""
-    facts = {"file": file.where, "tensor": name, **metadata}
-    header = tensor_header(name, dtype, shape, nbytes, facts)
-    return TensorFile(file.folder / f"{file_name(name)}.safetensors", header, nbytes)
-
-
-def kept_header(folder: Path) -> tuple[bytes, int | None] | None:
-    """(beginning of a remote file, its size) as `keep_header` left them; None where they are not as they were."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-        body, size = (folder / "header").read_bytes(), about["size"]
-        if zlib.crc32(body) == about["crc"] and (size is None or isinstance(size, int)):
-            return body, size
-    return None
-
-
-def identity(file: RemoteFile, start: int, stop: int, kind: str) -> str | None:
-    """`Matrix.identity` of bytes start..stop-1 of a remote file, where the Hub has named its content."""
-    content = file.ranges.content
-    if content is None:
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            content = json.loads((file.folder / "about.json").read_text(encoding="utf-8")).get("content")
-    return f"{content} {start}-{stop} {kind}" if isinstance(content, str) else None
-
-
-def keep_header(folder: Path, body: bytes, size: int | None, content: str | None = None) -> None:
-    """Keep the beginning of a remote file, its size, what names its content, and a checksum of what is kept."""
-    make_directory(folder)
-    write_bytes(folder / "header", body)
-    write_bytes(folder / "about.json", json.dumps({"size": size, "crc": zlib.crc32(body), "content": content}).encode())
-
-
-def decode_rows(raw: np.ndarray, dtype: str) -> Any:
-    """Bytes of rows as floating numbers."""
-    return to_real(formats.from_bytes(raw, dtype))

@@ -17,12 +17,14 @@ from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 from repcap._version import __version__
 from repcap.errors import InputError, RemoteError, SourceError
 from repcap.files import atomic_path
+from repcap.sources.beside import Beside
 from repcap.sources.checkpoint import Checkpoint
 from repcap.sources.formats import format_of, ranged_suffixes
 from repcap.sources.remote.cache import cache_dir, file_name, make_directory, write_bytes
+from repcap.sources.remote.hub_files import Reading
 from repcap.sources.remote.ranges import RangeFile, RangesRefused, check_url, origin, version_of
-from repcap.sources.remote.remote_checkpoint import Reading
 from repcap.sources.remote.remote_file import RemoteFile
+from repcap.sources.stored_files import Files
 
 
 def open_url(text: str, url: str, reading: Reading) -> Checkpoint:
@@ -39,16 +41,38 @@ def open_url(text: str, url: str, reading: Reading) -> Checkpoint:
     check_url(url)
     name = unquote(urlsplit(url).path).rpartition("/")[2]
     row = format_of(name)
-    if row is None or not row.remote:
+    if row is None or not row.ranged:
         ends = " or ".join(ranged_suffixes())
         raise SourceError(f"{text}: cannot tell what this is; the path of an address must end in {ends}")
-    ranges = RangeFile(url, _shown(url), authorization=_authorization(url), agent=f"repcap/{__version__}")
+    authorization = _authorization(url)
+    ranges = RangeFile(
+        url,
+        _shown(url),
+        authorization=authorization,
+        endpoint=constants.ENDPOINT if authorization else "",
+        agent=f"repcap/{__version__}",
+    )
     home = cache_dir() / "url" / f"{hashlib.sha256(url.encode()).hexdigest()[:16]}-{file_name(name)}"
     folder = home / _version(ranges, home, reading)
     whole = functools.partial(_download, ranges, folder / "whole", reading) if reading.allow_full_download else None
-    file = RemoteFile(ranges, folder, whole, reading.on_progress)
-    found: Checkpoint = row.open_address(text, file, name, reading)
+    file = RemoteFile(name, ranges, folder, whole, reading.on_progress)
+    found: Checkpoint = row.open_files(_OneFile(text, file, reading.allow_truncated))
     return found
+
+
+class _OneFile(Files):
+    """A file that nothing lies beside."""
+
+    def __init__(self, spec: str, file: RemoteFile, allow_truncated: bool) -> None:
+        self.spec, self._file, self.allow_truncated = spec, file, allow_truncated
+        self.names = self.here = (file.name,)
+        self.beside = Beside()
+
+    def find(self, name: str) -> RemoteFile:
+        return self._file
+
+    def text(self, name: str) -> bytes:
+        raise SourceError(f"{self.spec}: an index is of no use without its files: give the address of one of them")
 
 
 def _version(ranges: RangeFile, home: Path, reading: Reading) -> str:

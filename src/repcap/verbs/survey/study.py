@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,10 +13,10 @@ from repcap.errors import InputError, RemoteError, SourceError, VectorsError
 from repcap.jobs.batch import Batch, EngineOptions, OnUnit, run_batch
 from repcap.jobs.engine import Unit
 from repcap.jobs.record import MEASURE, make, provenance, published_results
-from repcap.jobs.store import DEFAULT_PATH, Store, Stored, canonical_json, unit_key
+from repcap.jobs.store import DEFAULT_PATH, Store, Stored, unit_key
 from repcap.options import Device, Engine, Option, Refresh, Retries, Rows, StorePath, Timeout, key_options, verb_over
-from repcap.sources.spec import is_file_name, parse_spec
 from repcap.studies.measured import measure
+from repcap.studies.places import is_current, locate
 from repcap.text import short_name
 from repcap.verbs.survey.model_list import BOTH, Entry, published_list, read_list
 
@@ -78,67 +77,6 @@ def _measure_one(payload: Mapping[str, Any], role: str, source: Any) -> dict[str
     return {"role": role, "record": make(MEASURE, values, **named), "provenance": origin}
 
 
-@dataclasses.dataclass(frozen=True)
-class Place:
-    """What a source is, before it is opened.
-
-    identity: part of the key. opening: the source as a process with another working directory must name it.
-    fingerprint: state of its local files; None where there are none. bytes: of those files.
-    """
-
-    identity: dict[str, Any]
-    opening: str
-    fingerprint: str | None = None
-    bytes: int = 0
-
-
-def locate(source: str) -> Place:
-    """Identity and state of a source, without opening it and without the network.
-
-    A local source is known by its absolute path, a remote one by what was asked for (repository, revision as written,
-    folder, tensor). The fingerprint of local files changes when a file is replaced, and asks for a new measurement.
-    """
-    try:
-        spec = parse_spec(source)
-    except SourceError:
-        # Not there now: opening it will say so. The identity must be the one that it has when it is there.
-        return Place({"scheme": "path", "location": str(Path(source).absolute())}, source)
-    identity: dict[str, Any] = {"scheme": spec.scheme, "location": spec.location}
-    if spec.tensor is not None:
-        identity["tensor"] = spec.tensor
-    if spec.scheme == "hub":
-        return Place(identity | {"revision": spec.revision, "folder": spec.folder}, source)
-    if spec.scheme == "path":
-        path = Path(spec.location).absolute()
-        identity["location"] = str(path)
-        tensor = "" if spec.tensor is None else f"::{spec.tensor}"
-        return Place(identity, f"{path}{tensor}", *_fingerprint(path))
-    if spec.scheme == "package":
-        from repcap.sources.package import package_path
-
-        try:
-            return Place(identity, source, *_fingerprint(package_path(spec.location, spec.text)))
-        except SourceError:
-            pass
-    return Place(identity, source)
-
-
-def _fingerprint(path: Path) -> tuple[str | None, int]:
-    """(hash of names, sizes and times of the files, their bytes in all).
-
-    Of a directory: the files that a checkpoint is made of, not in depth. A store or a log beside them does not count.
-    """
-    try:
-        files = [path]
-        if path.is_dir():
-            files = sorted(item for item in path.iterdir() if is_file_name(item.name))
-        states = [(item.name, item.stat()) for item in files]
-    except OSError:
-        return None, 0
-    listed = [[name, state.st_size, state.st_mtime_ns] for name, state in states]
-    return hashlib.sha256(canonical_json(listed).encode()).hexdigest()[:32], sum(state.st_size for _, state in states)
-
-
 def asked(entry: Entry) -> dict[str, Any]:
     """What a result depends on beside its source, in one form for the same meaning."""
     return key_options(measure, entry.options) | {"matrix": entry.matrix, "rows": entry.rows}
@@ -168,15 +106,6 @@ def _results(unit: Unit, found: Sequence[Mapping[str, Any]]) -> list[Stored]:
         )
         for item in found
     ]
-
-
-def _is_current(store: Store, unit: Unit) -> bool:
-    """Whether the unit is stored, and its local files are as they were. Files that are gone count as unchanged."""
-    now = unit.payload["fingerprint"]
-    held = store.unit(unit.key)
-    if not held or now is None:
-        return bool(held)
-    return all(result.provenance.get("fingerprint") == now for result in held)
 
 
 @verb_over(measure, leave=("matrix",))
@@ -242,7 +171,7 @@ def survey(
             measure_unit,
             _results,
             running,
-            is_stored=lambda unit: not refresh and _is_current(opened, unit),
+            is_stored=lambda unit: not refresh and is_current(opened, unit),
             replace=True,
             on_unit=on_unit,
         )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from repcap.console import common
+from repcap.console.batches import resumable
 from repcap.console.common import JsonOption, PlotOption
 from repcap.console.derive import Options, command_of
 from repcap.verbs.track.study import Track, TrackInterrupted, track
@@ -28,8 +30,10 @@ def command(
     Steps are read from names such as checkpoint-1000, step_500 or org/name@step3000, and order the checkpoints.
     """
     common.check_plot(plot)
+    store = options["store"]
+    keeping = resumable(str(store)) if store else contextlib.nullcontext()
     try:
-        with common.progress("Checkpoints", "checkpoints") as on_progress:
+        with keeping, common.progress("Checkpoints", "checkpoints") as on_progress:
             result = track(checkpoints, **options, on_progress=on_progress)
     except TrackInterrupted as stop:  # what was measured is shown
         _report(stop.track, json, None)

@@ -51,8 +51,9 @@ def _draw_drift(axes: Axes, steps: Sequence[int], points: Sequence[Mapping[str, 
     for key, label, colour, marker in (
         ("to_first", "to the first", style.GREEN, "s"),
         ("to_previous", "to the one before", style.ORANGE, "^"),
+        ("alignment", "embedding with unembedding", style.GREY, "v"),
     ):
-        known = [(step, p[key]["mean"]) for step, p in zip(steps, points, strict=True) if p[key] is not None]
+        known = [(step, p[key]["mean"]) for step, p in zip(steps, points, strict=True) if p.get(key) is not None]
         if known:
             axes.plot(*zip(*known, strict=True), color=colour, marker=marker, label=label)
     axes.set_title("mean cosine of corresponding rows")
@@ -64,6 +65,9 @@ def _draw_epsilon(axes: Axes, steps: Sequence[int], points: Sequence[Mapping[str
     values = np.array([point["epsilon"] for point in points])
     errors = np.array([1.96 * (point["epsilon_se"] or 0.0) for point in points])
     axes.errorbar(steps, values, errors, color=style.BLUE, marker="o", capsize=2, label="epsilon")
+    heads = [(step, p["unembedding"]["epsilon"]) for step, p in zip(steps, points, strict=True) if p.get("unembedding")]
+    if heads:
+        axes.plot(*zip(*heads, strict=True), color=style.ORANGE, marker="x", label="of the unembedding")
     null = points[0]["epsilon_null"]
     label = f"random directions, {null:.4f}"
     low, high = float((values - errors).min()), float((values + errors).max())

@@ -2,77 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
+import tempfile
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated, Any
 
-from repcap import geometry, sources
-from repcap.errors import InputError, RepcapError, VectorsError
-from repcap.matrix import Matrix, ProgressFn
+from repcap import errors, sources
+from repcap.errors import InputError, RepcapError, SourceError
+from repcap.jobs.batch import EngineOptions, run_batch
+from repcap.jobs.engine import Unit
+from repcap.jobs.record import STEP, make, provenance
+from repcap.jobs.store import Store, Stored, unit_key
+from repcap.matrix import ProgressFn
 from repcap.numerics import Z_DEFAULT
-from repcap.options import Device, MatrixName, Seed, Z, recorded, verb
+from repcap.options import Device, Engine, Option, Refresh, Retries, Seed, Timeout, Z, recorded, verb
 from repcap.result import Result
-from repcap.studies.digest import HashedMatrix
-from repcap.studies.pairing import pair_rows
-from repcap.studies.row_cosines import summarise_rows
+from repcap.studies.places import Place, is_current, locate
+from repcap.text import short_name
+from repcap.verbs.track.points import BOTH, TrackPoint, measure_step, point_of, same_again
 from repcap.verbs.track.steps import expand
 
-if TYPE_CHECKING:
-    from repcap.geometry.measurement.measurement import Measurement
-    from repcap.geometry.measurement.measuring import MeasureOptions
-
+TrackedMatrix = Annotated[
+    str, Option("embedding, unembedding, both, or a tensor name (see repcap inspect).", listed=False, metavar="NAME")
+]
+TrackStore = Annotated[
+    str | os.PathLike[str] | None,
+    Option("Result store: what is in it is not measured again.", metavar="FILE", silent=True, listed=False),
+]
 NAMED = 8
 """Checkpoints whose epsilon the short form gives."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Drift:
-    """Cosines of the rows of one checkpoint with the same rows of another. low: their 5 % quantile."""
-
-    source: str
-    rows: int
-    mean: float
-    low: float
-    norm_ratio: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
-
-@dataclasses.dataclass(frozen=True)
-class TrackPoint:
-    """One checkpoint. to_first, to_previous: None at the first, and where the shapes do not allow it."""
-
-    source: str
-    step: int | None
-    measurement: Measurement
-    to_first: Drift | None
-    to_previous: Drift | None
-    sha256: str | None = None
-    """Of the rows, as they were read."""
-
-    def to_dict(self) -> dict[str, Any]:
-        found = self.measurement
-        return {
-            "source": self.source,
-            "revision": found.info.revision,
-            "step": self.step,
-            "matrix": found.info.name,
-            "count": found.count,
-            "dim": found.dim,
-            "mean": found.mean,
-            "std": found.std,
-            "epsilon": found.epsilon,
-            "epsilon_se": found.epsilon_se,
-            "epsilon_null": found.epsilon_null,
-            "epsilon_ratio": found.epsilon_ratio,
-            "class": found.class_name,
-            "effective_dim": found.effective_dim,
-            "to_first": self.to_first.to_dict() if self.to_first else None,
-            "to_previous": self.to_previous.to_dict() if self.to_previous else None,
-            "tensor_sha256": self.sha256,
-        }
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -92,23 +55,28 @@ class Track(Result):
 
     @property
     def numbers(self) -> str:
-        return "epsilon " + ", ".join(f"{point.measurement.epsilon:.4f}" for point in self.points[:NAMED])
+        return "epsilon " + ", ".join(f"{point.epsilon:.4f}" for point in self.points[:NAMED])
 
     @property
     def reading(self) -> str:
         """The course of epsilon in words."""
         first, last = self.points[0], self.points[-1]
         if len(self.points) == 1:
-            return f"One checkpoint: epsilon {first.measurement.epsilon:.4f} (class {first.measurement.class_name})."
-        change = last.measurement.epsilon - first.measurement.epsilon
-        errors = [p.measurement.epsilon_se for p in (first, last)]
+            return f"One checkpoint: epsilon {first.epsilon:.4f} (class {first.class_name})."
+        change = last.epsilon - first.epsilon
+        errors = [p.epsilon_se for p in (first, last)]
         text = (
-            f"epsilon goes from {first.measurement.epsilon:.4f} to {last.measurement.epsilon:.4f} ({change:+.4f}"
+            f"epsilon goes from {first.epsilon:.4f} to {last.epsilon:.4f} ({change:+.4f}"
             + ("" if None in errors else f", standard errors {errors[0]:.1g} and {errors[1]:.1g}")
             + ")"
         )
         if last.to_first is not None:
             text += f"; the rows' mean cosine with where they began is {last.to_first.mean:.6f}"
+        if first.alignment is not None and last.alignment is not None:
+            text += (
+                f"; the mean cosine of a row and the same row of the unembedding goes from {first.alignment.mean:.4f} "
+                f"to {last.alignment.mean:.4f}"
+            )
         return text + "."
 
     def values(self) -> dict[str, Any]:
@@ -120,11 +88,10 @@ class Track(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         """One row a checkpoint; of the drifts the mean cosine."""
-        means = ({"to_first": point.to_first, "to_previous": point.to_previous} for point in self.points)
-        return [
-            {**point.to_dict(), **{name: None if drift is None else drift.mean for name, drift in drifts.items()}}
-            for point, drifts in zip(self.points, means, strict=True)
-        ]
+        rows = [point.to_dict() for point in self.points]
+        for row in rows:
+            row |= {name: row[name] and row[name]["mean"] for name in ("to_first", "to_previous", "alignment")}
+        return rows
 
 
 class TrackInterrupted(KeyboardInterrupt):
@@ -138,11 +105,16 @@ class TrackInterrupted(KeyboardInterrupt):
 @verb
 def track(
     checkpoints: str | Sequence[str],
-    matrix: MatrixName = "embedding",
+    matrix: TrackedMatrix = "embedding",
     *,
     z: Z = Z_DEFAULT,
     seed: Seed = 0,
     device: Device = "auto",
+    store: TrackStore = None,
+    engine: Engine = "inline",
+    retries: Retries = 2,
+    timeout: Timeout = None,
+    refresh: Refresh = False,
     on_progress: ProgressFn | None = None,
 ) -> Track:
     """Measure `matrix` in each checkpoint, and the cosine of its rows with those of the first and of the one before.
@@ -151,14 +123,24 @@ def track(
     ----------
     checkpoints : str or sequence of str
         sources, patterns (`run/checkpoint-*`) or a run directory; sorted by the steps in their names.
-    matrix, z, seed, device
+    matrix : str
+        as of `repcap.measure`, or `both`: embedding, unembedding where it is another matrix, and the cosine of their
+        corresponding rows.
+    z, seed, device
         as of `repcap.measure`.
+    store : path, optional
+        a result store: what is in it is not measured again, and a run that was killed goes on.
+    engine, retries, timeout
+        see `repcap.jobs.engine.run`; `inline` measures one after another in this process.
+    refresh : bool
+        measure again what is stored.
     on_progress : callable, optional
         called with (checkpoints done, checkpoints).
 
     Notes
     -----
-    A checkpoint that fails is listed and left out.
+    A checkpoint that fails is listed and left out. One that is known to hold the bytes of the one before it (files on
+    the Hub have names for their content) is not fetched.
 
     Raises
     ------
@@ -169,46 +151,46 @@ def track(
     TrackInterrupted
         a KeyboardInterrupt that holds the checkpoints which were measured before it.
 
-    Cost: a measurement (O(n d^2)) and two passes (O(n d)) a checkpoint. Memory: three checkpoints are open at once,
-    blocks of rows are read.
+    Cost: a measurement (O(n d^2)) and two passes (O(n d)) a checkpoint and matrix. Memory: two checkpoints are open at
+    once in a worker, blocks of rows are read.
     """
     asked, started = dict(locals()), time.perf_counter()
+    running = EngineOptions(engine, retries, timeout)
     named = expand([checkpoints] if isinstance(checkpoints, str) else checkpoints)
-    walk = _Walk(matrix, geometry.MeasureOptions(z=z, device=device, seed=seed))
-    try:
-        for done, (source, step) in enumerate(named):
-            walk.visit(source, step)
-            if on_progress is not None:
-                on_progress(done + 1, len(named))
-    except KeyboardInterrupt:
-        if not walk.points:
-            raise
-        walk.notes.append(f"interrupted after {len(walk.points) + len(walk.failed)} of {len(named)} checkpoints")
-        # What is raised does not pass through `verb`, which would write down the call.
-        found = _result(walk, named).with_call(recorded(track, asked), time.perf_counter() - started)
-        raise TrackInterrupted(found) from None
-    finally:
-        walk.close()
-    if not walk.points:
-        raise walk.errors[0]
-    return _result(walk, named)
+    run = _Run(matrix, {"z": z, "device": device, "seed": seed}, named)
+    with contextlib.ExitStack() as stack:
+        place = store or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="repcap-"))) / "run.sqlite"
+        opened = stack.enter_context(Store(place))
+        try:
+            run.measure(opened, running, refresh, on_progress)
+        except KeyboardInterrupt:
+            points, notes = run.points(opened)
+            if not points:
+                raise
+            notes.append(f"interrupted after {len(points) + len(run.failed)} of {len(named)} checkpoints")
+            # What is raised does not pass through `verb`, which would write down the call.
+            found = _result(points, notes, run)
+            raise TrackInterrupted(found.with_call(recorded(track, asked), time.perf_counter() - started)) from None
+        points, notes = run.points(opened)
+    if not points:
+        raise next(iter(run.failed.values()))
+    return _result(points, notes, run)
 
 
-def _result(walk: _Walk, named: Sequence[tuple[str, int | None]]) -> Track:
-    notes = [*_equal(walk.points), *dict.fromkeys(walk.notes)]
-    if len(named) > 1 and any(step is None for _, step in named):
-        without = next(source for source, step in named if step is None)
+def _result(points: list[TrackPoint], notes: list[str], run: _Run) -> Track:
+    notes = [*_equal(points), *dict.fromkeys(notes)]
+    if len(run.named) > 1 and any(step is None for _, step in run.named):
+        without = next(source for source, step in run.named if step is None)
         notes.append(f"no training step in the name {without}: the checkpoints are shown in the order given")
-    failures = tuple((source, str(error)) for source, error in zip(walk.failed, walk.errors, strict=True))
-    return Track(tuple(walk.points), failures, tuple(notes))
+    return Track(tuple(points), tuple((source, str(error)) for source, error in run.failed.items()), tuple(notes))
 
 
 def _equal(points: Sequence[TrackPoint]) -> list[str]:
     """One sentence for each lot of checkpoints whose rows are equal: a curve over those says nothing."""
     lots: dict[str, list[TrackPoint]] = {}
     for point in points:
-        if point.sha256 is not None:
-            lots.setdefault(point.sha256, []).append(point)
+        if point.tensor_sha256 is not None:
+            lots.setdefault(point.tensor_sha256, []).append(point)
     return [f"{_named(lot, points)} hold the same bytes" for lot in lots.values() if len(lot) > 1]
 
 
@@ -222,73 +204,130 @@ def _named(lot: Sequence[TrackPoint], points: Sequence[TrackPoint]) -> str:
     return ", ".join(point.source for point in lot)
 
 
-class _Walk:
-    """Goes from checkpoint to checkpoint; keeps the first and the previous one open."""
+@dataclasses.dataclass(frozen=True)
+class _Look:
+    """What the header of a checkpoint says: its commit, and what names its bytes."""
 
-    def __init__(self, matrix: str, options: MeasureOptions) -> None:
-        self._matrix, self._options = matrix, options
-        self._first: Matrix | None = None
-        self._previous: Matrix | None = None
-        self.points: list[TrackPoint] = []
-        self.failed: list[str] = []
-        self.errors: list[RepcapError] = []
-        self.notes: list[str] = []
+    revision: str | None
+    identity: tuple[str, ...] | None
 
-    def visit(self, source: str, step: int | None) -> None:
-        opened: Matrix | None = None
+
+class _Run:
+    """Looks at every checkpoint, then measures those whose bytes are not known already."""
+
+    def __init__(self, matrix: str, options: Mapping[str, Any], named: Sequence[tuple[str, int | None]]) -> None:
+        self.matrix, self.options, self.named = matrix, options, named
+        self.failed: dict[str, RepcapError] = {}
+        self._looks: dict[str, _Look] = {}
+        self._units: dict[str, Unit] = {}
+
+    def measure(self, store: Store, running: EngineOptions, refresh: bool, on_progress: ProgressFn | None) -> None:
+        with ThreadPoolExecutor(max_workers=8, thread_name_prefix="repcap-look") as pool:
+            for (source, _), found in zip(self.named, pool.map(self._look, self.named), strict=True):
+                if isinstance(found, RepcapError):
+                    self.failed[source] = found
+                else:
+                    self._looks[source] = found
+        before = len(self.failed)
+        for source, unit in self._plan():
+            self._units[source] = unit
+        settled = len(self._looks) - len(self._units) + before
+
+        def on_unit(done: int, _: int) -> None:
+            if on_progress is not None:
+                on_progress(done + settled, len(self.named))
+
+        batch = run_batch(
+            store,
+            STEP,
+            list(self._units.values()),
+            measure_step,
+            _results,
+            running,
+            is_stored=lambda unit: not refresh and is_current(store, unit),
+            replace=True,
+            on_unit=on_unit,
+        )
+        reasons = {failure.key: failure for failure in batch.failures}
+        for source, unit in self._units.items():
+            if (failure := reasons.get(unit.key)) is not None:
+                kind = getattr(errors, failure.error, SourceError)
+                self.failed[source] = (kind if kind is not errors.OptionError else InputError)(failure.reason)
+
+    def _look(self, named: tuple[str, int | None]) -> _Look | RepcapError:
+        """Cost: headers alone."""
+        roles = ("embedding", "unembedding") if self.matrix == BOTH else (self.matrix,)
+        found: list[str | None] = []
         try:
-            opened = sources.open_source(source, self._matrix)
-            if self._repeats(opened):
-                self._again(source, step, opened)
-                return
-            hashed = HashedMatrix(opened)
-            found = geometry.measure_matrix(hashed, self._options)
-            to_first = self._drift(self._first, opened)
-            to_previous = to_first if self._previous is self._first else self._drift(self._previous, opened)
+            pinned = sources.pin_source(named[0])
+            for role in roles:
+                with sources.open_source(pinned, role) as opened:
+                    found.append(opened.identity)
+                    if opened.info.tied is not False:
+                        break
         except RepcapError as error:
-            self.failed.append(source)
-            self.errors.append(error)
-            if opened is not None:
-                opened.close()
-            return
-        self.points.append(TrackPoint(source, step, found, to_first, to_previous, hashed.sha256))
-        if self._first is None:
-            self._first = opened
-        if self._previous is not None and self._previous is not self._first:
-            self._previous.close()
-        self._previous = opened
+            return error
+        return _Look(opened.info.revision, None if None in found else tuple(map(str, found)))
 
-    def _repeats(self, opened: Matrix) -> bool:
-        """Whether it is known, before a row is read, that the rows are those of the checkpoint before."""
-        previous = self._previous
-        return previous is not None and opened.identity is not None and opened.identity == previous.identity
+    def _plan(self) -> Iterator[tuple[str, Unit]]:
+        """(source, unit) of every checkpoint that has to be read."""
+        places = {source: locate(source) for source in self._looks}
+        first = previous = None
+        for source, step in self.named:
+            if source not in self._looks:
+                continue
+            identity = self._looks[source].identity
+            if previous is None or identity is None or identity != self._looks[previous].identity:
+                yield source, self._unit(source, step, first, previous, places)
+            first, previous = first or source, source
 
-    def _again(self, source: str, step: int | None, opened: Matrix) -> None:
-        """A checkpoint whose bytes are those of the one before: nothing is fetched."""
-        last, previous = self.points[-1], self._previous
-        measured = dataclasses.replace(last.measurement, info=opened.info)
-        opened.close()
-        to_previous = self._drift(previous, previous) if previous is not None else None
-        to_first = to_previous if previous is self._first else last.to_first
-        self.points.append(TrackPoint(source, step, measured, to_first, to_previous, last.sha256))
+    def _unit(
+        self, source: str, step: int | None, first: str | None, previous: str | None, places: Mapping[str, Place]
+    ) -> Unit:
+        place, beside = places[source], [name for name in (first, previous) if name is not None]
+        against = [[places[name].identity, self._looks[name].revision, places[name].fingerprint] for name in beside]
+        what = {"matrix": self.matrix, "z": self.options["z"], "seed": self.options["seed"], "against": against}
+        key = unit_key(STEP, [place.identity, self._looks[source].revision], what)
+        payload = {
+            "source": place.opening,
+            "label": source,
+            "step": step,
+            "first": None if first is None else places[first].opening,
+            "previous": None if previous is None else places[previous].opening,
+            "names": {places[name].opening: name for name in beside},
+            "matrix": self.matrix,
+            "options": dict(self.options),
+            "fingerprint": place.fingerprint,
+        }
+        return Unit(key, payload, source, 0.0)
 
-    def _drift(self, earlier: Matrix | None, later: Matrix) -> Drift | None:
-        if earlier is None:
-            return None
-        if earlier.dim != later.dim:
-            self.notes.append(
-                f"{earlier.info.source} has rows of {earlier.dim} columns, {later.info.source} of {later.dim}: no drift"
-            )
-            return None
-        try:
-            pairing = pair_rows(earlier, later)
-            rows = summarise_rows(geometry.corresponding(*pairing.views(earlier, later)), pairing, earlier, 0)
-        except (InputError, VectorsError) as error:
-            self.notes.append(f"{later.info.source} against {earlier.info.source}: {error}")
-            return None
-        self.notes += pairing.notes
-        return Drift(earlier.info.source, rows.rows, rows.mean, rows.low, rows.norm_ratio)
+    def points(self, store: Store) -> tuple[list[TrackPoint], list[str]]:
+        """What is measured so far, in order, and what is to be said of it."""
+        found: list[TrackPoint] = []
+        notes: list[str] = []
+        whole = True
+        for source, step in self.named:
+            if source not in self._looks:
+                continue
+            if source in self._units:
+                held = store.unit(self._units[source].key)
+                whole = bool(held)
+                if held:
+                    found.append(point_of(held[0].record, source, step))
+                    notes += held[0].record["notes"]
+            elif found and whole:
+                found.append(same_again(found[-1], found[0], source, step, self._looks[source].revision))
+        return found, notes
 
-    def close(self) -> None:
-        for matrix in {id(m): m for m in (self._first, self._previous) if m is not None}.values():
-            matrix.close()
+
+def _results(unit: Unit, answer: Mapping[str, Any]) -> list[Stored]:
+    point = answer["point"]
+    record = make(STEP, point, name=short_name(unit.label), notes=answer["notes"])
+    origin = provenance(
+        revision=point["revision"],
+        tensor_sha256=point["tensor_sha256"],
+        options={**unit.payload["options"], "matrix": unit.payload["matrix"]},
+        seed=unit.payload["options"]["seed"],
+        fingerprint=unit.payload["fingerprint"],
+    )
+    return [Stored(unit.key, unit.key, STEP, record, origin)]
