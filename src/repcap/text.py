@@ -22,6 +22,15 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
+def markdown(text: str) -> str:
+    r"""`text` in a line or a cell of Markdown: no tag, no end of a cell, no control characters.
+
+    >>> markdown("a|b <b>")
+    'a\\|b &lt;b>'
+    """
+    return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
+
+
 def legible(value: Any) -> str:
     r"""`value` as text that UTF-8 can hold: the name of a file need not be, and comes to Python with lone surrogates.
 

@@ -19,10 +19,10 @@ def command(
     plot: PlotOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Does the embedding's epsilon hold for the latent space? Measure the residual stream, layer by layer.
+    r"""Does the embedding's epsilon hold for the latent space? Measure the residual stream, layer by layer.
 
     The model reads a text; the states at every layer are added to sums and not kept. Needs transformers
-    (pip install 'repcap[latents]'); nothing is downloaded.
+    (pip install 'repcap\[latents]'); nothing is downloaded.
     """
     common.check_plot(plot)
     with common.progress("Reading", "tokens") as on_progress:

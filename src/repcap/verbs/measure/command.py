@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,8 +12,10 @@ from repcap.console import common
 from repcap.console.common import JsonOption, PlotOption, SourcesArgument
 from repcap.console.derive import Options, command_of, flags
 from repcap.console.failing import in_flags, print_error
-from repcap.errors import DomainError, OptionError, RepcapError
+from repcap.errors import DomainError, InputError, OptionError, RepcapError
+from repcap.files import check_directory, write_text
 from repcap.verbs.measure import show
+from repcap.verbs.measure.card import card as section
 from repcap.verbs.measure.study import Measured, measure, measure_both
 
 
@@ -23,6 +27,10 @@ def command(
         str, typer.Option("--matrix", help="embedding, unembedding, both, or a tensor name (see repcap inspect).")
     ] = "embedding",
     plot: PlotOption = None,
+    card: Annotated[
+        Path | None,
+        typer.Option("--card", help="Write a section for a model card (Markdown); - for standard output."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Measure epsilon, its class and the capacity of a model, from its weights, exactly.
@@ -32,13 +40,18 @@ def command(
     that cannot be measured are named, and the exit code is 2.
     """
     common.check_plot(plot)
+    if card is not None:
+        _check_card(card, json)
     measured: list[Measured] = []
     failed: list[tuple[str, RepcapError]] = []
     try:
         _measure_each(sources, matrix, options, measured, failed)
     finally:  # what was measured is shown, also where the next source fails or Ctrl-C comes
         if measured or (failed and json):
-            _show(measured, failed, json)
+            if card is None or str(card) != "-":
+                _show(measured, failed, json)
+            if card is not None and measured:
+                _write_card(measured, card)
         for source, error in failed:
             message = in_flags(error, flags(measure))
             print_error(message if source in message else f"{source}: {message}")
@@ -48,6 +61,23 @@ def command(
         common.note("--plot draws one measurement: give one source and one matrix")
     if failed:
         raise typer.Exit(RepcapError.exit_code)
+
+
+def _check_card(card: Path, json: bool) -> None:
+    """Refuse a card that could not be written, before the work that it tells of."""
+    if str(card) != "-":
+        check_directory(card)
+    elif json:
+        raise InputError("--json and --card - both want standard output: give the card a file")
+
+
+def _write_card(measured: list[Measured], card: Path) -> None:
+    text = section(measured)
+    if str(card) == "-":
+        sys.stdout.write(text)
+    else:
+        write_text(card, text)
+        common.note(f"wrote {card}")
 
 
 def _measure_each(

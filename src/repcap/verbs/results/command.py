@@ -1,13 +1,15 @@
-"""`repcap results list|show|export|delete`."""
+"""`repcap results list|show|export|dataset|delete`."""
 
 from __future__ import annotations
 
+import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from repcap.console.common import JsonOption, cell, new_table, note, print_json, stdout
+from repcap.console.common import JsonOption, cell, new_table, note, print_json, stdout, warn
 from repcap.errors import InputError
 
 if TYPE_CHECKING:
@@ -115,6 +117,15 @@ def show(
         print_json(opened.get(name) if failed is None else failed)
 
 
+def _records(store: str, kind: str | None) -> list[Stored]:
+    """What a store holds, and that it holds something."""
+    with open_store(store) as opened:
+        results = list(opened.records(kind))
+    if not results:
+        raise InputError(f"{store} holds no results{'' if kind is None else f' of kind {kind}'}")
+    return results
+
+
 @app.command()
 def export(
     store: StoreOption = "repcap.sqlite",
@@ -132,15 +143,33 @@ def export(
     chosen = exporting.format_of(output, form)
     if output is None and chosen == "parquet":
         raise InputError("Parquet is no text: give a file with --output")
-    with open_store(store) as opened:
-        results = list(opened.records(kind))
-    if not results:
-        raise InputError(f"{store} holds no results{'' if kind is None else f' of kind {kind}'}")
+    results = _records(store, kind)
     if output is None:
         sys.stdout.write(exporting.to_text(results, chosen))
     else:
         exporting.export(results, output, chosen)
         note(f"{len(results)} results written to {output}")
+
+
+@app.command()
+def dataset(
+    folder: Annotated[Path, typer.Argument(help="Folder to write: a new one, or empty.", metavar="FOLDER")],
+    store: StoreOption = "repcap.sqlite",
+    form: Annotated[str, typer.Option("--format", help="jsonl, csv or parquet.")] = "jsonl",
+    kind: KindOption = None,
+    title: Annotated[str, typer.Option("--title", help="Heading of the card.")] = "Geometry of language models",
+    licence: Annotated[str | None, typer.Option("--license", help="As the Hub names it: cc-by-4.0.")] = None,
+) -> None:
+    """Write the results as a folder with a dataset card, ready for the Hub. Nothing is sent: `hf upload` does that."""
+    from repcap.verbs.results.dataset import write_dataset
+
+    results = _records(store, kind)
+    written = write_dataset(results, folder, form, title, licence)
+    note(f"{len(results)} results written to {folder}: {', '.join(written)}")
+    local = [str(item.record["source"]) for item in results if Path(str(item.record.get("source", ""))).is_absolute()]
+    if local:
+        warn(f"{len(local)} results name files of this machine, such as {local[0]}: look before you upload")
+    sys.stdout.write(f"hf upload NAME/DATASET {shlex.quote(str(folder))} --repo-type dataset\n")
 
 
 @app.command()

@@ -14,7 +14,7 @@ from repcap.errors import InputError, MissingExtraError
 from repcap.files import atomic_path, write_text
 from repcap.jobs.record import MEASURE, PACK, PUBLISHED, columns
 from repcap.jobs.store import Stored
-from repcap.text import legible, printable, spreadsheet
+from repcap.text import legible, markdown, spreadsheet
 
 FORMATS = ("csv", "parquet", "json", "markdown")
 _SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".json": "json", ".md": "markdown"}
@@ -91,7 +91,7 @@ def _shown(value: Any) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.5g}"
-    return printable(str(value)).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
+    return markdown(str(value))
 
 
 def write_parquet(results: Sequence[Stored], path: str | os.PathLike[str]) -> None:
