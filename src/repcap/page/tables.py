@@ -27,7 +27,6 @@ def tables() -> dict[str, Any]:
             "transfer_most_d": transfer.MOST_D,
             "most_bits": bch.MOST_BITS,
             "exact_sums": direct_sum.EXACT,
-            "gain": direct_sum.GAIN,
         },
         "transfer": {"name": transfer.NAME, "cosines": transfer.COSINES.tolist()},
         "laws": [

@@ -51,6 +51,8 @@ def test_command(repcap):
     assert done.code == 0
     assert "Claims of others" in done.out
     assert "second hand" in done.out
+    assert "7 claims, set beside what is proven: 3 contradicted, 2 unsupported, 2 added." in done.out
+    assert " of 0 " not in done.out
     assert max(len(line) for line in done.out.splitlines()) <= 80
     record = repcap("reproduce", "--only", "others", "--json").json
     assert [claim["key"] for claim in record["claims"]] == [claim.key for claim in others.claims()]

@@ -257,28 +257,53 @@
     (part) => [part.log - Math.log(part.d), -part.coherence, -part.d],
   ];
 
+  const NOTHING = { log: -Infinity, parts: [] };
+
+  const joined = (a, b) => ({
+    log: Math.min(a.log, b.log) === -Infinity ? Math.max(a.log, b.log) : logSum(a.log, b.log),
+    parts: [...a.parts, ...b.parts],
+  });
+
+  const copied = ({ log, parts }, copies) => ({
+    log: log + Math.log(copies),
+    parts: parts.map(([part, count]) => [part, count * copies]),
+  });
+
+  /** The block of the greatest worth first, then again; from whichever remainder on the tiles are better. */
   function filling(d, eps, worth) {
-    const parts = [];
-    let log = -Infinity;
-    const add = (more) => { log = log === -Infinity ? more : logSum(log, more); };
+    let [found, tiled] = [NOTHING, NOTHING];
     for (let left = d; left > 0; ) {
-      if (d > constants.exact_sums && left <= constants.exact_sums) {
-        const rest = bestSum(left, eps);
-        add(rest.log);
-        parts.push(...rest.parts);
-        break;
+      if (d > constants.exact_sums) {
+        const ended = joined(found, tiles(left, eps));
+        if (ended.log > tiled.log + 1e-14) tiled = ended;
+        if (left <= constants.exact_sums) return tiled;
       }
       const best = blocks(left, eps).reduce((top, next) => (better(next, top, worth) ? next : top));
       const copies = Math.floor(left / best.d);
-      parts.push([best, copies]);
+      found = joined(found, copied({ log: best.log, parts: [[best, 1]] }, copies));
       left -= copies * best.d;
-      add(best.log + Math.log(copies));
     }
-    return { log, parts };
+    return tiled.log > found.log + 1e-14 ? tiled : found;
+  }
+
+  /** Best sums in as many dimensions as are summed exactly, side by side, and the best sum in what is left. */
+  function tiles(d, eps) {
+    const left = d % constants.exact_sums;
+    const rest = left ? bestSum(left, eps) : NOTHING;
+    const copies = (d - left) / constants.exact_sums;
+    return copies ? joined(copied(bestSum(constants.exact_sums, eps), copies), rest) : rest;
+  }
+
+  const sums = { eps: NaN, found: new Map() };
+
+  function bestSum(d, eps) {
+    if (sums.eps !== eps) Object.assign(sums, { eps, found: new Map() });
+    if (!sums.found.has(d)) sums.found.set(d, summedBest(d, eps));
+    return sums.found.get(d);
   }
 
   /** The best sum of the blocks of R^d and of the smaller ones that are worth it, by dynamic programming. */
-  function bestSum(d, eps) {
+  function summedBest(d, eps) {
     const all = [block("orthonormal basis", 1, 0, 0), ...blocks(d, eps)];
     for (let size = 2; size < d; size += 1) summed(size, eps, all);
     const single = new Map();
@@ -322,7 +347,7 @@
     if (d <= constants.exact_sums) found.push(bestSum(d, eps));
     const { log, parts } = found.reduce((top, next) => {
       const fewer = sameTo(1e-14, next.log, top.log) && next.parts.length < top.parts.length;
-      return fewer || next.log > top.log + 1 / constants.gain ? next : top;
+      return fewer || next.log > top.log + 1e-13 * Math.max(1, top.log) ? next : top;
     });
     return { log10_k: log / Math.LN10, name: nameOf(parts), coherence: Math.max(...parts.map(([part]) => part.coherence)) };
   };

@@ -104,7 +104,7 @@ def counted(claims: Sequence[Claim], agreeing_rows: int, indeterminate: int, row
     """
     checked = [claim for claim in claims if claim.status in ("agrees", "departs")]
     agreeing = sum(claim.status == "agrees" for claim in checked)
-    parts = [f"{agreeing} of {len(checked)} numbers agree"]
+    parts = [f"{agreeing} of {len(checked)} numbers agree"] if checked else []
     if rows:
         parts.append(
             f"{agreeing_rows} of {rows} rows of Table 1 agree ({rows - indeterminate} with a capacity, {indeterminate} "
@@ -113,7 +113,8 @@ def counted(claims: Sequence[Claim], agreeing_rows: int, indeterminate: int, row
     left = {status: sum(claim.status == status for claim in claims) for status in STATUSES}
     words = [f"{number} {status}" for status, number in left.items() if number and status not in ("agrees", "departs")]
     if words:
-        parts.append(f"{len(claims) - len(checked)} claims are not counted: {', '.join(words)}")
+        how = "claims are not counted" if checked else "claims, set beside what is proven"
+        parts.append(f"{len(claims) - len(checked)} {how}: {', '.join(words)}")
     return "; ".join(parts)
 
 
