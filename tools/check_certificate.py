@@ -373,14 +373,39 @@ def check(held: dict) -> None:
     need(total == int(held["k"], 16), "the parts do not add up to k")
     need(dims == held["d"], f"the parts have {dims} dimensions")
     need(abs(worst - value(held["coherence"])) < mpf(10) ** -35, "the coherence is not that of the worst part")
-    upper = held["upper"]
+    confirm(held["d"], held["upper"], worst)
+    need(mp.log10(total) <= held["upper"]["log10_k"] + 1e-9, "more lines than the bound allows")
+    if "asked" in held:
+        check_asked(held, total, worst)
+
+
+def check_asked(held: dict, total: int, worst: mpf) -> None:
+    """What a row of a table was asked for: the set fits it, and the limit is one on it."""
+    asked, limit = held["asked"], held["limit"]
+    if "k" not in asked:
+        need(worst <= mpf(asked["epsilon"]) + mpf(10) ** -11, "the set is not within the epsilon that was asked for")
+        need(limit is not None, "no limit is given")
+        confirm(held["d"], limit, mpf(asked["epsilon"]))
+        need(mp.log10(total) <= limit["log10_k"] + 1e-9, "more lines than the limit allows")
+        return
+    need(total >= asked["k"] > 1, "the set has fewer lines than were asked for")
+    if limit is None:
+        need(asked["epsilon"] == 0 or held["d"] == 1, "no limit is given")
+        return
+    confirm(held["d"], limit, mpf(limit.get("at", 0)))
+    need(limit["log10_k"] < mp.log10(asked["k"]), "so many lines are not excluded")
+    need(mpf(asked["epsilon"]) * 0.9 <= limit["at"] <= asked["epsilon"] * (1 + 1e-12), "the limit is another one")
+    need(asked["epsilon"] <= worst + mpf(10) ** -11, "the set is better than is claimed to be possible")
+
+
+def confirm(d: int, upper: dict, coherence: mpf) -> None:
+    """The bound is taken at this coherence, is one that is proven, and no larger than that."""
     if upper["bound"] not in ("one", "basis"):
-        need(worst <= upper["at"] <= worst + mpf(10) ** -11, "the bound is not taken at the coherence")
-    need(upper["bound"] != "basis" or worst == 0, "a basis is the most only where all are orthogonal")
-    found = log10_upper(held["d"], upper)
+        need(coherence <= upper["at"] <= coherence + mpf(10) ** -11, "the bound is not taken at the coherence")
+    need(upper["bound"] != "basis" or coherence == 0, "a basis is the most only where all are orthogonal")
+    found = log10_upper(d, upper)
     need(found.b <= upper["log10_k"], f"the bound is {found.b}")
     need(found.a >= upper["log10_k"] - 1e-6, f"the bound is {found.a}, not as large as is claimed")
-    need(mp.log10(total) <= upper["log10_k"] + 1e-9, "more lines than the bound allows")
 
 
 def main(paths: list[str]) -> int:

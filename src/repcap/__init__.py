@@ -5,7 +5,7 @@
     pairs, neighbours, compare, track             all its cosines, its tokens, against another, over a run
     tokens                                        those that were never trained
     dictionary, probes, latents                   an autoencoder's decoder, other weights, the residual stream
-    capacity, design, interference                what fits, without a model
+    capacity, table, design, interference         what fits, without a model
     fit, reproduce                                laws fitted to packings; the published numbers
     pack, pack_max, sweep                         packings of lines
     survey, Store                                 many models, kept in one file
@@ -67,6 +67,8 @@ if TYPE_CHECKING:  # what type checkers and editors see; the table below is what
     from repcap.verbs.reproduce.study import reproduce as reproduce
     from repcap.verbs.survey.study import survey as survey
     from repcap.verbs.sweep.study import sweep as sweep
+    from repcap.verbs.table.study import LineTable as LineTable
+    from repcap.verbs.table.study import table as table
     from repcap.verbs.tokens.study import UntrainedTokens as UntrainedTokens
     from repcap.verbs.tokens.study import tokens as tokens
     from repcap.verbs.track.study import Track as Track

@@ -64,6 +64,18 @@ def jsonable(value: Any) -> Any:
     return value
 
 
+def flattened(record: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """`record` as one row of a table: nested values become dotted columns, lists stay lists.
+
+    >>> flattened({"a": {"b": 1, "c": {"d": 2}}, "e": [3]})
+    {'a.b': 1, 'a.c.d': 2, 'e': [3]}
+    """
+    flat: dict[str, Any] = {}
+    for key, value in record.items():
+        flat |= flattened(value, f"{before}{key}.") if isinstance(value, Mapping) else {f"{before}{key}": value}
+    return flat
+
+
 def storable(value: Any) -> Any:
     """`jsonable(value)` whose texts are legible: what a store holds."""
     if isinstance(value, str):

@@ -16,8 +16,8 @@ from repcap.numerics import CLASS_LOW, LN10, Z_DEFAULT, format_power, power
 
 RANDOM_CODING = "random coding"
 """Name of what is proven to exist without being written down: the Gilbert-Varshamov argument."""
-_SAME = 1e-9
-"""log10 k that differ by less are equal but for rounding."""
+SAME = 1e-9
+"""log10 k, or coherences of ratio to each other, that differ by less are equal but for rounding."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Bracket:
     @property
     def exact(self) -> bool:
         """Whether as many lines are known as are possible."""
-        return self.upper.log10_k - self.proven[0] < _SAME
+        return self.upper.log10_k - self.proven[0] < SAME
 
     def summary(self) -> dict[str, dict[str, Any]]:
         """`capacity` of a measurement: the entries explicit, exists and upper of `ends()`, and `law`.
@@ -79,7 +79,7 @@ class Bracket:
         law = {
             **ends[key],
             "indeterminate": self.epsilon >= CLASS_LOW,
-            "below_proven": self.laws[key] < self.proven[0] - _SAME,
+            "below_proven": self.laws[key] < self.proven[0] - SAME,
         }
         return {"explicit": ends["explicit"], "exists": ends["exists"], "law": law, "upper": ends["upper"]}
 
@@ -114,8 +114,8 @@ def bracket(d: int, eps: float, z: float = Z_DEFAULT) -> Bracket:
 def _warnings(found: Bracket, z: float) -> list[str]:
     proven, name = found.proven
     values = {curve.key: found.laws[curve.key] for curve in fitted()}
-    low = {law: format_power(value) for law, value in values.items() if value < proven - _SAME}
-    high = {law: format_power(value) for law, value in values.items() if value > found.upper.log10_k + _SAME}
+    low = {law: format_power(value) for law, value in values.items() if value < proven - SAME}
+    high = {law: format_power(value) for law, value in values.items() if value > found.upper.log10_k + SAME}
     warnings = []
     if low:
         warnings.append(

@@ -49,10 +49,13 @@ def real(text: str, option: str) -> float:
         raise InputError(f"{option}: {text.strip()[:40]} is too large: numbers go up to 1e308") from None
 
 
-def numbers(text: str | None, option: str, whole: bool = False) -> list[float | int]:
-    """The numbers of a comma list whose items are numbers or ranges, in order, each once.
+def numbers(
+    text: str | None, option: str, whole: bool = False, *, every: bool = False, most: int = MOST
+) -> list[float | int]:
+    """The numbers of a comma list whose items are numbers or ranges, in order, each once; `most` at most.
 
-    `whole` rounds the inner values of a range to whole numbers, and wants every number given to be one.
+    `whole` rounds the inner values of a range to whole numbers, and wants every number given to be one. `every`: A..B
+    has every whole number, not 11 values.
 
     Raises
     ------
@@ -64,19 +67,19 @@ def numbers(text: str | None, option: str, whole: bool = False) -> list[float | 
     found: list[float | int] = []
     for item in text.split(","):
         match = _RANGE.match(item.strip())
-        values = _range(match, item, option) if match else [number(item, option)]
+        values = _range(match, item, option, every, most) if match else [number(item, option)]
         if whole:
             values = [round(value) if match else _as_int(value, item, option) for value in values]
         found = list(dict.fromkeys([*found, *values]))
-        if len(found) > MOST:
-            raise InputError(f"{option}: more than {MOST} values; take a larger step")
+        if len(found) > most:
+            raise InputError(f"{option}: more than {most} values; take a larger step")
     return found
 
 
-def _range(match: re.Match[str], item: str, option: str) -> list[float | int]:
+def _range(match: re.Match[str], item: str, option: str, every: bool, most: int) -> list[float | int]:
     low, high = real(match["low"], option), real(match["high"], option)
-    kind = match["kind"] or "/"
-    by = real(match["by"], option) if match["by"] else 11.0
+    kind = match["kind"] or (":" if every else "/")
+    by = real(match["by"], option) if match["by"] else 1.0 if every else 11.0
     if not (math.isfinite(low) and math.isfinite(high) and low < high and math.isfinite(by)):
         raise InputError(f"{option}: the range {item.strip()!r} must rise between two finite numbers")
     if kind == "x":
@@ -91,8 +94,8 @@ def _range(match: re.Match[str], item: str, option: str) -> list[float | int]:
         count = int(by)
         if by != count or count < 2:
             raise InputError(f"{option}: in {item.strip()!r} the number of values must be a whole number >= 2")
-    if count > MOST:
-        raise InputError(f"{option}: {item.strip()!r} has {count} values, {MOST} at most; take a larger step")
+    if count > most:
+        raise InputError(f"{option}: {item.strip()!r} has {count} values, {most} at most; take a larger step")
     if kind == "x":
         return [low * by**i for i in range(count)]
     if kind == ":":

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -19,14 +19,21 @@ from repcap.laws.limits import bukh_cox, levenshtein
 from repcap.laws.limits.bounds import orthoplex
 
 SCHEMA = 1
+ROUNDING = 4e-16
+"""Relative, of a coherence as a float64: bounds are taken where they hold for the exact one."""
 
 
-def certificate(d: int, eps: float, families: Collection[str] | None = None) -> dict[str, Any]:
+def certificate(
+    d: int, eps: float, families: Collection[str] | None = None, *, limit: Mapping[str, float] | None = None
+) -> dict[str, Any]:
     """The certificate of the explicit set with the most lines in R^d at coherence <= eps, from all families or those
     named; JSON-ready.
 
     k is a hexadecimal integer. A coherence is `["sqrt", "p/q"]`, `["cos_pi_over", k]`, or `["mixed", a, N, form]` for
     (a + (N - a) form) / N. `upper`: no set of this coherence has more lines, log10, by the bound named.
+
+    limit: {"epsilon": E}, E >= eps, adds `limit`: no set of coherence <= E has more lines. {"k": K, "epsilon": E}: no
+    set of K lines has a coherence of E or less; E is lowered until the bounds that a certificate knows prove it.
 
     Raises
     ------
@@ -36,14 +43,29 @@ def certificate(d: int, eps: float, families: Collection[str] | None = None) -> 
     dims, given = scalar_d(d), float(check_eps(eps))
     k, parts = best_parts(dims, given, chosen(families), False)
     worst = max((block for block, _ in parts), key=lambda block: block.coherence)
+    asked = {} if limit is None else {"asked": dict(limit), "limit": _limit(dims, limit)}
     return {
         "schema": SCHEMA,
         "d": dims,
         "k": hex(k),
         "coherence": exact_coherence(worst),
         "parts": [_part(block, copies) for block, copies in parts],
-        "upper": _upper(dims, worst.coherence),
+        "upper": _upper(dims, worst.coherence * (1.0 + ROUNDING)),
+        **asked,
     }
+
+
+def _limit(d: int, asked: Mapping[str, float]) -> dict[str, Any] | None:
+    eps = asked["epsilon"]
+    if "k" not in asked:
+        return _upper(d, eps)
+    log10_k = math.log10(asked["k"])
+    while 0.0 < eps < 1.0:
+        found = _upper(d, eps)
+        if found["log10_k"] < log10_k:
+            return found
+        eps *= 1.0 - (1e-9 if eps == asked["epsilon"] else 0.01)
+    return None
 
 
 def _part(block: Block, copies: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from repcap._version import __version__
 from repcap.jobs.store import Stored, unit_key
 from repcap.laws.fitting.data import published_models
 from repcap.numerics import epsilon_class
-from repcap.text import storable
+from repcap.text import flattened, storable
 
 RECORD_VERSION = 1
 
@@ -207,18 +207,8 @@ def columns(results: Iterable[Stored]) -> tuple[list[str], list[dict[str, Any]]]
     for result in results:
         known = [name for name in KINDS.get(result.kind, {}) if name in result.record]
         record = {name: result.record[name] for name in [*known, *sorted(set(result.record) - set(known))]}
-        row = {"key": result.key, **_flat(record, ""), "created": result.created}
-        row |= {f"provenance.{name}": value for name, value in _flat(result.provenance, "").items()}
+        row = {"key": result.key, **flattened(record), "created": result.created}
+        row |= {f"provenance.{name}": value for name, value in flattened(result.provenance).items()}
         names.update(dict.fromkeys(row))
         rows.append(row)
     return list(names), rows
-
-
-def _flat(record: Mapping[str, Any], before: str) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in record.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{before}{key}.")
-        else:
-            flat[f"{before}{key}"] = value
-    return flat

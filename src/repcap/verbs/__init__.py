@@ -37,6 +37,7 @@ VERBS: dict[str, Verb] = {
     "neighbours": Verb("Nearest tokens, analogies, clusters, duplicates.", MEASURE, ("neighbours", "Neighbourhood")),
     "tokens": Verb("Tokens that were never trained, from the weights alone.", MEASURE, ("tokens", "UntrainedTokens")),
     "capacity": Verb("How many near-orthogonal vectors fit: laws and proven limits.", LAWS, ("capacity", "Capacity")),
+    "table": Verb("The best known set and the proven limit, for each d.", LAWS, ("table", "LineTable")),
     "fit": Verb("Fit the laws to packings (k, d, epsilon).", LAWS, ("fit", "Fit")),
     "reproduce": Verb("Recompute the published numbers, and correct them.", LAWS, ("reproduce", "Reproduction")),
     "design": Verb("The d_model that holds so many features and a vocabulary.", LAWS, ("design", "Design")),

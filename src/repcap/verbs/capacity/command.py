@@ -16,6 +16,7 @@ from repcap.console import values
 from repcap.console.common import JsonOption, check_plot, note, print_json, stdout, warn
 from repcap.console.derive import Options, command_of
 from repcap.errors import InputError
+from repcap.text import flattened
 from repcap.verbs import part
 from repcap.verbs.capacity import show
 
@@ -107,17 +108,9 @@ def _plot(path: Path, d: str | None, eps: str | None) -> None:
     note(f"wrote {', '.join(str(name) for name in written)}")
 
 
-def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
-    if not isinstance(value, dict):
-        return {prefix: "; ".join(value) if isinstance(value, list) else value}
-    row: dict[str, Any] = {}
-    for key, item in value.items():
-        row |= _flat(item, f"{prefix}.{key}" if prefix else key)
-    return row
-
-
 def _print_csv(results: Sequence[Capacity]) -> None:
-    rows = [_flat(result.to_dict()) for result in results]
+    rows = [flattened(result.to_dict()) for result in results]
+    rows = [{k: "; ".join(v) if isinstance(v, list) else v for k, v in row.items()} for row in rows]
     columns = list(dict.fromkeys(key for row in rows for key in row))
     writer = csv.DictWriter(sys.stdout, columns, restval="", lineterminator="\n")
     writer.writeheader()

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from repcap.errors import InputError, MissingExtraError
-from repcap.files import atomic_path, write_text
+from repcap.errors import InputError
+from repcap.files import write_text
 from repcap.jobs.record import MEASURE, PACK, PUBLISHED, columns
 from repcap.jobs.store import Stored
-from repcap.text import legible, markdown, spreadsheet
+from repcap.studies.row_files import csv_text, write_parquet
+from repcap.text import legible, markdown
 
 FORMATS = ("csv", "parquet", "json", "markdown")
 _SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".json": "json", ".md": "markdown"}
@@ -59,20 +58,7 @@ def to_text(results: Sequence[Stored], form: str) -> str:
         return legible(json.dumps(held, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
     if form == "markdown":
         return legible(_markdown(results))
-    names, rows = columns(results)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
-    return legible(text.getvalue())
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, list):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return spreadsheet(value)
+    return csv_text(*columns(results))
 
 
 def _markdown(results: Sequence[Stored]) -> str:
@@ -94,37 +80,9 @@ def _shown(value: Any) -> str:
     return markdown(str(value))
 
 
-def write_parquet(results: Sequence[Stored], path: str | os.PathLike[str]) -> None:
-    """Write all columns to a Parquet file; lists as JSON text.
-
-    Raises
-    ------
-    MissingExtraError
-        without pyarrow.
-    """
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtraError("Parquet", "parquet") from error
-    names, rows = columns(results)
-    arrays = {}
-    for name in names:
-        values = [json.dumps(v, ensure_ascii=False) if isinstance(v := row.get(name), list) else v for row in rows]
-        values = [legible(value) if isinstance(value, str) else value for value in values]
-        held = {type(value) for value in values if value is not None}
-        if held == {int, float}:
-            values = [None if value is None else float(value) for value in values]
-        elif len(held) > 1:
-            values = [None if value is None else str(value) for value in values]
-        arrays[name] = pa.array(values)
-    with atomic_path(path) as temporary:
-        parquet.write_table(pa.table(arrays), temporary)
-
-
 def export(results: Sequence[Stored], path: str | os.PathLike[str], form: str) -> None:
     """Write results to a file in one of `FORMATS`, atomically."""
     if form == "parquet":
-        write_parquet(results, path)
+        write_parquet(*columns(results), path)
     else:
         write_text(path, to_text(results, form))
