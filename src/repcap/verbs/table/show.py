@@ -38,5 +38,5 @@ def parts(result: LineTable) -> Iterator[RenderableType]:
         table.caption_justify = "left"
     yield table
     what = "lines of" if by_count else "coherence of"
-    yield Text(f"{what} the explicit set, by random coding, and the limit; = where they meet.", style="dim")
+    yield Text(f"{what} the explicit set, by coding, and the limit; = where they meet.", style="dim")
     yield prose(result.reading)
