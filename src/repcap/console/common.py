@@ -59,13 +59,23 @@ def stderr() -> Console:
 def note(message: str) -> None:
     """A line for the reader on stderr; silent under --quiet."""
     if not settings.current.quiet:
-        stderr().print(message, style="dim", markup=False)
+        _say(message, "dim")
 
 
 def warn(message: str) -> None:
     """A warning on stderr; silent under --quiet."""
     if not settings.current.quiet:
-        stderr().print(f"warning: {printable(message)}", style="yellow", markup=False)
+        _say(f"warning: {printable(message)}", "yellow")
+
+
+def _say(message: str, style: str) -> None:
+    console = stderr()
+    # A path that is longer than the line stays whole, to be copied.
+    lines = [
+        textwrap.fill(line, console.width, break_long_words=False, break_on_hyphens=False)
+        for line in message.splitlines()
+    ]
+    console.print("\n".join(lines), style=style, markup=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
