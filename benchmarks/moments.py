@@ -1,7 +1,7 @@
 """How fast and how lean the exact pass is, against plain matrix products and against all pairs.
 
     python benchmarks/moments.py            128256 x 4096 bf16 (1.05 GB, removed afterwards); some minutes on two cores
-    python benchmarks/moments.py --small    16032 x 1024; seconds
+    python benchmarks/moments.py --quick    16032 x 1024; seconds
 
 Everything is timed in this one run, and the products in turns with the pass, so that a busy machine slows both sides.
 """
@@ -12,13 +12,11 @@ import argparse
 import json
 import struct
 import tempfile
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
+from measured import Measured, PeakMemory, seconds_of
 
 from repcap.geometry.epsilon.moments import Moments
 from repcap.geometry.epsilon.passes import Collector, first_pass
@@ -28,33 +26,8 @@ from repcap.geometry.rows.unit_rows import Normaliser
 from repcap.matrix import Matrix, TensorMatrix
 from repcap.sources import open_source
 
-
-class PeakMemory:
-    """Samples the process's anonymous memory (RssAnon of Linux) every 10 ms."""
-
-    def __init__(self) -> None:
-        self.peak = 0
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> PeakMemory:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._stop.wait(0.01):
-            self.peak = max(self.peak, anonymous_bytes())
-
-
-def anonymous_bytes() -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("RssAnon"):
-            return int(line.split()[1]) * 1024
-    return 0
+PRODUCTS = "plain float32 products of 2 n d² operations"
+EVERY_COSINE = "forming every cosine"
 
 
 def write_bf16(path: Path, rows: int, dim: int) -> None:
@@ -68,28 +41,6 @@ def write_bf16(path: Path, rows: int, dim: int) -> None:
         for start in range(0, rows, 2048):
             block = torch.randn((min(2048, rows - start), dim), generator=generator) + 0.05
             file.write(block.bfloat16().view(torch.uint8).numpy().tobytes())
-
-
-class Seconds(NamedTuple):
-    """Time on the wall, and of all processors together (which other programs disturb less)."""
-
-    wall: float = 0.0
-    cpu: float = 0.0
-
-    def plus(self, other: Seconds) -> Seconds:
-        return Seconds(self.wall + other.wall, self.cpu + other.cpu)
-
-    def over(self, other: Seconds) -> str:
-        return f"{self.wall / other.wall:.3f} (processor time {self.cpu / other.cpu:.3f})"
-
-    def __str__(self) -> str:
-        return f"{self.wall:8.2f} s (processors {self.cpu:.2f} s)"
-
-
-def timed(work: Callable[[], object]) -> Seconds:
-    started = time.perf_counter(), time.process_time()
-    work()
-    return Seconds(time.perf_counter() - started[0], time.process_time() - started[1])
 
 
 def reader_of(matrix: Matrix) -> RowReader:
@@ -109,22 +60,22 @@ def plain_products(rows: int, block: torch.Tensor, out: torch.Tensor) -> None:
         torch.mm(part.T, part, out=out)
 
 
-def side_by_side(matrix: Matrix) -> tuple[Seconds, Seconds]:
+def side_by_side(matrix: Matrix) -> tuple[float, float]:
     """Seconds of the whole pass and of plain products, in turns over eighths of the rows."""
     reader = reader_of(matrix)
     block, out = torch.randn((min(4096, matrix.count), matrix.dim)), torch.empty((matrix.dim, matrix.dim))
     plain_products(len(block), block, out)  # the first call sets up threads and buffers
     collector = Collector(reader, matrix.count, find_repeats=True)
-    passed = plain = Seconds()
+    passed = plain = 0.0
 
     def collect(rows: torch.Tensor) -> None:
         for units in reader.replaced(rows=rows).units():
             collector.add(units)
 
     for rows in reader.rows.split(-(-matrix.count // 8)):
-        passed = passed.plus(timed(lambda rows=rows: collect(rows)))
-        plain = plain.plus(timed(lambda rows=rows: plain_products(len(rows), block, out)))
-    return passed.plus(timed(lambda: collector.result().moments().epsilon())), plain
+        passed += seconds_of(lambda rows=rows: collect(rows))
+        plain += seconds_of(lambda rows=rows: plain_products(len(rows), block, out))
+    return passed + seconds_of(lambda: collector.result().moments().epsilon()), plain
 
 
 def all_pairs(rows: torch.Tensor) -> tuple[float, float]:
@@ -142,45 +93,65 @@ def all_pairs(rows: torch.Tensor) -> tuple[float, float]:
     return mean, (square / pairs - mean**2) ** 0.5
 
 
-def against_products(rows: int, dim: int) -> None:
+def stated_bytes(rows: int, dim: int) -> int:
+    """What `measure_matrix` says it takes: G and two copies, three blocks of rows, 200 bytes a row."""
+    return 3 * 8 * dim**2 + 3 * 4 * dim * default_block_rows(dim) + 200 * rows
+
+
+def whole(matrix: Matrix) -> Callable[[], object]:
+    return lambda: measure_matrix(matrix, MeasureOptions(device="cpu"))
+
+
+def against_products(rows: int, dim: int) -> list[Measured]:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "synthetic.safetensors"
         write_bf16(path, rows, dim)
-        print(f"{rows} x {dim} bf16, {path.stat().st_size / 1e9:.2f} GB, {torch.get_num_threads()} threads", flush=True)
-        with PeakMemory() as memory, open_source(f"{path}::embedding") as matrix:
-            whole = timed(lambda: measure_matrix(matrix, MeasureOptions(device="cpu")))
-        print(f"  measure, standard error and all         {whole}, peak RssAnon {memory.peak / 1e6:.0f} MB")
+        with open_source(f"{path}::embedding") as matrix, PeakMemory() as memory:
+            everything = seconds_of(whole(matrix))
         with open_source(f"{path}::embedding") as matrix:
             passed, plain = side_by_side(matrix)
-    print(f"  one pass: read, unit rows, repeats, G   {passed}")
-    print(f"  plain float32 products of 2 n d^2 flops {plain}, in turns with the pass")
-    print(f"  ratio: one pass {passed.over(plain)}, aim: at most 0.75; measure {whole.over(plain)}", flush=True)
+    size = f"{rows} x {dim} bf16"
+    return [
+        Measured("one pass: mean, std, epsilon", size, passed, plain, PRODUCTS),
+        Measured(
+            "measure: standard error and all", size, everything, plain, PRODUCTS,
+            memory=memory.used, bound=stated_bytes(rows, dim),
+        ),
+    ]  # fmt: skip
 
 
-def against_all_pairs(rows: int, dim: int) -> None:
+def against_all_pairs(rows: int, dim: int) -> list[Measured]:
     stored = torch.randn((rows, dim), generator=torch.Generator().manual_seed(1)) + 0.05
     moments = one_pass(TensorMatrix(stored))
-    passed = min(timed(lambda: one_pass(TensorMatrix(stored))) for _ in range(3))
-    whole = timed(lambda: measure_matrix(TensorMatrix(stored), MeasureOptions(device="cpu")))
+    passed = seconds_of(lambda: one_pass(TensorMatrix(stored)), 3)
+    everything = seconds_of(whole(TensorMatrix(stored)))
     found: list[tuple[float, float]] = []
-    direct = timed(lambda: found.append(all_pairs(stored)))
+    direct = seconds_of(lambda: found.append(all_pairs(stored)))
     mean, std = found[0]
-    print(f"{rows} x {dim} float32: mean and std over all pairs")
-    print(f"  one pass           {passed}\n  measure            {whole}\n  every cosine formed{direct}")
-    print(f"  times faster: one pass {direct.over(passed)}, aim: at least 25; measure {direct.over(whole)}")
-    print(f"  difference: mean {moments.mean - mean:+.1e}, std {moments.std - std:+.1e}")
+    assert abs(moments.mean - mean) < 1e-7, (moments.mean, mean)
+    assert abs(moments.std - std) < 1e-7, (moments.std, std)
+    size = f"{rows} x {dim} float32"
+    return [
+        Measured("one pass: mean, std, epsilon", size, passed, reference=direct, reference_is=EVERY_COSINE),
+        Measured("measure: standard error and all", size, everything, reference=direct, reference_is=EVERY_COSINE),
+    ]
+
+
+def rows(quick: bool) -> list[Measured]:
+    return [
+        *against_products(16032 if quick else 128256, 1024 if quick else 4096),
+        *against_all_pairs(8192 if quick else 32768, 512 if quick else 1024),
+    ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--small", action="store_true", help="1/64 of the work")
+    parser.add_argument("--quick", action="store_true", help="1/64 of the work")
     parser.add_argument("--threads", type=int, help="processors to use (default: all)")
     options = parser.parse_args()
-    small = options.small
     if options.threads:
         torch.set_num_threads(options.threads)
-    against_products(16032 if small else 128256, 1024 if small else 4096)
-    against_all_pairs(8192 if small else 32768, 512 if small else 1024)
+    print(*rows(options.quick), sep="\n")
 
 
 if __name__ == "__main__":
