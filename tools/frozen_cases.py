@@ -43,6 +43,8 @@ LAW_CASES = {
     "fit-cells": "fit made/cells.csv --bootstrap 50 --seed 3",
     "reproduce": "reproduce --bootstrap 20",
     "trend": "survey trend",
+    "table": "table --d 1..6,23,64,700 --eps 0.1,0.5",
+    "table-k": "table --d 3,24,100 --k 2,36,1e6",
 }
 
 MEASURED_CASES = {

@@ -24,6 +24,8 @@ LINES = [
     "neighbours made/transformer --overview",
     "inspect made/bin",
     "capacity --d 64 --eps 0.125",
+    "table --d 8,100 --eps 0.3",
+    "table --d 8 --k 20",
     "design --features 1e5 --eps 0.08",
     "fit made/cells.csv --law ratio --bootstrap 0 --holdout none",
     "pack 12 4 --steps 20 --no-save",
