@@ -37,9 +37,15 @@ def prime_power(n: int) -> tuple[int, int] | None:
     """
     if n < 2:
         return None
-    for m in range(n.bit_length(), 0, -1):
+    for p in (2, 3, 5, 7):  # most numbers have such a factor
+        if n % p == 0:
+            m = round(math.log(n, p))
+            return (p, m) if p**m == n else None
+    if is_prime(n):
+        return n, 1
+    for m in range(2, n.bit_length() // 3 + 1):  # p >= 11 > 2^3
         p = round(n ** (1.0 / m))
-        if p >= 2 and p**m == n and is_prime(p):
+        if p**m == n and is_prime(p):
             return p, m
     return None
 
