@@ -66,7 +66,7 @@ def test_an_address_that_means_nothing_shows_the_page(visit, published, address)
     assert not [line for line in seen.complaints if line.startswith("error")]
 
 
-@pytest.mark.parametrize("chart", ["scatter", "brackets", "calc-chart"])
+@pytest.mark.parametrize("chart", ["scatter", "brackets", "calc-chart", "lines-chart"])
 def test_a_chart_is_saved_as_a_file_of_its_own(visit, published, chart):
     page = visit(published).page
     with page.expect_download() as saved:
@@ -78,6 +78,24 @@ def test_a_chart_is_saved_as_a_file_of_its_own(visit, published, chart):
     assert len(list(root.iter("{http://www.w3.org/2000/svg}path"))) > 0
     assert "var(--" not in text
     assert "class=" not in text
+
+
+def test_the_best_known_sets_as_a_picture(visit, published):
+    page = visit(published, viewport={"width": 390, "height": 844}).page
+    columns = page.locator("#lines-chart .column")
+    assert columns.count() == 49
+    for stroke, many in (("limit", 4), ("sets", 4), ("coding", 4), ("room", 4)):
+        assert page.locator(f"#lines-chart path.{stroke}").count() == many
+    columns.first.focus()
+    page.keyboard.press("End")
+    assert "d = 16\u202f384" in page.get_by_role("tooltip").inner_text()
+    with page.expect_download() as saved:
+        page.locator("#lines").get_by_role("button", name="Save as CSV").click()
+    assert saved.value.suggested_filename == "lines-chart.csv"
+    assert len(Path(saved.value.path()).read_text(encoding="utf-8").splitlines()) == 1 + 4 * 49
+    columns.last.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#calc-d").input_value() == "16384"
 
 
 def test_two_models_stand_side_by_side(visit, published):

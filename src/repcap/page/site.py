@@ -47,6 +47,7 @@ SCRIPTS = (
     "curves.js",
     "table.js",
     "calculator.js",
+    "lines.js",
     "sharing.js",
     "page.js",
 )

@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { h, byId, format, glyph, tip, scatter, brackets, bracketKey, distributions, sorted, calculator, sharing } = repcap;
+  const { h, byId, format, glyph, tip, scatter, brackets, bracketKey, distributions, sorted, calculator, lines, sharing } = repcap;
   const data = JSON.parse(byId("data").textContent);
   const rows = data.rows;
   const looks = data.looks;
@@ -183,6 +183,16 @@
     });
     const models = rows.length === 1 ? "model" : "models";
     byId("count").textContent = shown.length === rows.length ? `${rows.length} ${models}` : `${shown.length} of ${rows.length} ${models}`;
+  }
+
+  let known = [];
+
+  function drawLines() {
+    if (!known.length) known = lines.rows();
+    lines.draw(byId("lines-chart"), known, { colours: data.cycle, pick: (d) => {
+      calculator.choose({ d });
+      byId("calculator").scrollIntoView();
+    } });
   }
 
   function drawDistributions() {
@@ -366,7 +376,8 @@
   theme();
   compareList();
   byId("detail-against").append(...rows.map((row) => h("option", { value: row.id }, row.label)));
-  sharing.offer(["scatter", "brackets", "distributions", "calc-chart"].map(byId));
+  byId("lines-key").append(...lines.key());
+  sharing.offer(["scatter", "brackets", "distributions", "calc-chart", "lines-chart"].map(byId), { "lines-chart": () => lines.csv(known) });
   drawDistributions();
   calculator.start(rows.filter((row) => row.epsilon > 0 && row.epsilon < 1), data.fitted);
   calculator.choose(data.start);
@@ -377,6 +388,8 @@
     drawFiltered();
     drawDistributions();
     calculator.render();
+    drawLines();
   });
   performance.mark("repcap-drawn");
+  setTimeout(drawLines); // what stands first on the page is drawn first
 })();

@@ -58,14 +58,17 @@
     setTimeout(() => URL.revokeObjectURL(address), 1000);
   }
 
-  /** A button under each chart that saves it. */
-  function offer(hosts) {
+  /** A button under a chart that saves what `text` gives. */
+  const button = (name, kind, words, text) => h("button", { type: "button", class: "quiet save", onclick: () => {
+    const held = text();
+    if (held) download(name, held, kind);
+  } }, words);
+
+  /** Under each chart a button that saves it; and its numbers, where `data` (id -> text) has them. */
+  function offer(hosts, data = {}) {
     for (const host of hosts) {
-      const button = h("button", { type: "button", class: "quiet save", onclick: () => {
-        const text = svgText(host);
-        if (text) download(`${host.id}.svg`, text, "image/svg+xml");
-      } }, "Save as SVG");
-      host.after(button);
+      host.after(button(`${host.id}.svg`, "image/svg+xml", "Save as SVG", () => svgText(host)),
+        ...(data[host.id] ? [" ", button(`${host.id}.csv`, "text/csv", "Save as CSV", data[host.id])] : []));
     }
   }
 
