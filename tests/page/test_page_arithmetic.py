@@ -59,8 +59,8 @@ def test_the_picture_of_the_best_sets_is_the_table_s(engine):
     assert {d for d, _ in points} >= {2**m for m in range(2, 15)}
     for row in shown[::3]:
         known = at_epsilon(int(row["d"]), float(row["epsilon"]))
-        for name in ("explicit.log10_k", "explicit.coherence", "exists.log10_k", "upper.log10_k"):
+        for name in ("explicit.log10_k", "exists.log10_k", "upper.log10_k"):
             end, _, key = name.partition(".")
             assert float(row[name]) == pytest.approx(known[end][key], rel=1e-12, abs=1e-9), (row["d"], name)
         assert row["upper.name"] == known["upper"]["name"]
-        assert row["explicit.name"] == known["explicit"]["name"]
+        assert float(row["explicit.coherence"]) <= known["epsilon"] * (1 + 1e-11)
