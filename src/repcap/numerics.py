@@ -80,19 +80,6 @@ SEED_MOST = 2**63 - 1
 """Largest seed that torch and numpy both take."""
 
 
-def check_seed(seed: int) -> int:
-    """`seed`, if it is a whole number in 0..2^63 - 1.
-
-    Raises
-    ------
-    InputError
-        otherwise.
-    """
-    if isinstance(seed, bool) or not hasattr(seed, "__index__") or not 0 <= seed <= SEED_MOST:
-        raise InputError(f"--seed {str(seed)[:40]}: give a whole number in 0..2^63 - 1")
-    return seed
-
-
 def cpu_count() -> int:
     """Processors that this process may use."""
     try:

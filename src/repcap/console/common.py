@@ -24,13 +24,10 @@ from repcap.console import settings
 from repcap.errors import InputError, MissingExtraError
 from repcap.files import check_directory
 from repcap.matrix import ProgressFn
-from repcap.numerics import SEED_MOST
 from repcap.result import Result
 from repcap.text import json_text, jsonable, printable
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:N or mps.")]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, max=SEED_MOST, help="Same seed, same numbers.")]
 SourceArgument = Annotated[
     str, typer.Argument(help="File, directory, Hub name, pkg:// ... (see repcap inspect).", metavar="SOURCE")
 ]
@@ -38,9 +35,6 @@ SourcesArgument = Annotated[
     list[str], typer.Argument(help="File, directory, Hub name, pkg:// ... (see repcap inspect).", metavar="SOURCE...")
 ]
 PlotOption = Annotated[Path | None, typer.Option("--plot", help="Draw it: a .png, .svg or .pdf.")]
-MatrixOption = Annotated[
-    str, typer.Option("--matrix", help="embedding, unembedding, both, or a tensor name (see repcap inspect).")
-]
 
 
 def stdout() -> Console:

@@ -20,7 +20,6 @@ from typing import Annotated, Any
 
 import typer
 
-from repcap.errors import OptionError
 from repcap.options import Parameter, parameters
 
 Options = dict[str, Any]
@@ -136,9 +135,3 @@ def _value(item: Parameter, given: Any) -> Any:
     if isinstance(item.type, tuple) and str in item.type and int in item.type and isinstance(given, str):
         return int(given) if given.isdecimal() else given
     return given
-
-
-def refuse_unless(condition: bool, parameter: str, value: Any, reason: str) -> None:
-    """Raise OptionError unless `condition` holds."""
-    if not condition:
-        raise OptionError(parameter, value, reason)

@@ -23,7 +23,7 @@ from safetensors.torch import save
 from repcap.errors import RepcapError
 from repcap.jobs.store import Store
 from repcap.laws.fitting.data import load_table
-from repcap.laws.fitting.fit import fit_all
+from repcap.laws.fitting.fit import fit
 from repcap.packing.search.resume import Checkpoint
 from repcap.packing.vector_files import open_vectors
 from repcap.page.page_rows import to_rows
@@ -394,7 +394,7 @@ PARSERS: dict[str, Parser] = {
     "models": Parser(models, lambda path: read_list(path / "m.yaml")),
     "cells": Parser(cells, lambda path: read_cells(path / "c.yaml")),
     "records": Parser(records, read_records),
-    "csv": Parser(csv, lambda path: fit_all(load_table(path / "c.csv"), bootstrap=0)),
+    "csv": Parser(csv, lambda path: fit(load_table(path / "c.csv"))),
     "store": Parser(store, read_store),
     "packing": Parser(packing, read_packing),
 }

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from repcap.errors import InputError
-from repcap.laws import LAWS, named
+from repcap.laws import named
 from repcap.laws.fitting import metrics
 from repcap.laws.fitting.data import Floats, PackingTable, load_table
 from repcap.laws.fitting.least_squares import Scale, at_bounds, cells_for, predict, solve
@@ -261,9 +261,3 @@ def _errors(cells: PackingTable, predicted: Floats, on: Scale, parameters: int) 
         "aic": metrics.aic(observed, fitted, parameters),
         "by_d": _residuals_by_d(cells, predicted),
     }
-
-
-def fit_all(table: TableLike, laws: Sequence[str] = (), **options: Any) -> tuple[Fit, ...]:
-    """`fit` for several laws, all where none is named, on the same table with the same options."""
-    data = as_table(table)
-    return tuple(fit(data, law, **options) for law in laws or LAWS)

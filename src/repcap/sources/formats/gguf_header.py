@@ -22,7 +22,6 @@ SCALARS: dict[int, str] = {
 """Value type -> struct code."""
 STRING, ARRAY = 8, 9
 MAX_DIMS = 4
-MAX_NAME = 1 << 16
 DEFAULT_ALIGNMENT = 32
 MAX_HEADER = 1 << 28
 """Bytes up to the end of the tensor list. A vocabulary of 256k pieces with its merges takes 12 MB."""

@@ -197,7 +197,6 @@ WEIGHTS: tuple[Weight, ...] = (
 )
 
 ATTN_IN, MLP_IN, ATTN_OUT, MLP_OUT, FINAL = "attn in", "mlp in", "attn out", "mlp out", "final"
-PLACES = (ATTN_IN, ATTN_OUT, MLP_IN, MLP_OUT, FINAL)
 
 NORMS: dict[str, str] = {
     "input_layernorm": ATTN_IN,
