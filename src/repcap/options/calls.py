@@ -94,7 +94,8 @@ def _verb(function: Callable[P, R], signature: inspect.Signature, *, computes: b
 def _listening() -> Iterator[list[tuple[str, str]]]:
     """What is to be said of the sources that are opened; a verb around this one hears it, too."""
     outer = HEARD.get()
-    token = HEARD.set(heard := [])
+    heard: list[tuple[str, str]] = []
+    token = HEARD.set(heard)
     try:
         yield heard
     finally:

@@ -11,8 +11,8 @@ import typer
 from repcap.console import common
 from repcap.console.common import JsonOption, PlotOption, SourcesArgument
 from repcap.console.derive import Options, command_of, flags
-from repcap.console.prose import prose
 from repcap.console.failing import in_flags, print_error
+from repcap.console.prose import prose
 from repcap.errors import DomainError, InputError, OptionError, RepcapError
 from repcap.files import check_directory, write_text
 from repcap.verbs.measure import show
