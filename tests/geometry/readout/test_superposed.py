@@ -75,7 +75,7 @@ def test_closed_form_is_the_average():
 
 def test_dual_readout_is_never_worse_on_idle_and_active_together():
     vectors = directions(60, 40) * torch.logspace(-1, 1, 40)  # far from a tight frame
-    direct, dual = simulate(vectors, [5], trials=2000, device="cpu")
+    direct, dual = simulate(vectors, [5], trials=2000, readouts=("direct", "dual"), device="cpu")
     total = [r.rms_active**2 * 5 + r.rms_idle**2 * 55 for r in (direct, dual)]
     assert total[1] < total[0]
 

@@ -7,7 +7,8 @@ interference alone:
     y_i - a_i [i in S] = sum_{j in S, j != i} a_j (w_i . u_j)
 
 `direct` takes w_i = u_i. `dual` takes w_i along (U^T U)^+ u_i, the linear readout of least mean squared error when all
-features are equally likely; on a tight frame the two are the same.
+features are equally likely; on a tight frame the two are the same. `omp` is no readout: it decodes the state by
+orthogonal matching pursuit, and is told s (`repcap.geometry.readout.pursuit`).
 
 For values of random sign and unit size the mean square of the interference of the direct readout is exact:
 
@@ -29,10 +30,11 @@ import torch
 
 from repcap.devices import resolve_device
 from repcap.errors import InputError, VectorsError
+from repcap.geometry.readout.pursuit import affordable, pursue
 from repcap.matrix import ProgressFn
 
 VALUES = ("signs", "ones", "uniform")
-READOUTS = ("direct", "dual")
+READOUTS = ("direct", "dual", "omp")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Readout:
     worst: float
     """Largest |y_i| of an idle feature in any trial."""
     recovery: float
-    """Share of trials in which the s largest |y_i| are exactly the active features."""
+    """Share of trials in which the s largest |y_i| (of `omp`: the s rows it takes) are exactly the active features."""
     predicted_active: float | None
     """Closed form of `rms_active`; None where there is none (values not of random sign, or the dual readout)."""
     predicted_idle: float | None
@@ -86,7 +88,8 @@ def simulate(
     vectors: shape (k, d), floating; rows are normalised, and none may be zero or non-finite.
     values: `signs` (+1 or -1), `ones`, `uniform` (on (0, 1]).
 
-    Cost: 2 k d operations a trial, s and readout; memory O(k d + trials (d + block)), never k x k nor trials x k.
+    Cost: 2 k d operations a trial, s and readout, `omp` 2 s k d: of no more than 4e11 for each s, so that it may see
+    fewer trials. Memory O(k d + trials (s d + block)), never k x k nor trials x k.
 
     Raises
     ------
@@ -101,7 +104,7 @@ def simulate(
     unit = _unit_rows(vectors).to(where)
     gram = _gram(unit)
     square = (float(gram.pow(2).sum()) - k) / max(k * (k - 1), 1)
-    weights = {name: unit if name == "direct" else _dual(unit, gram) for name in readouts}
+    weights = {name: unit if name == "direct" else _dual(unit, gram) for name in readouts if name != "omp"}
     results = []
     with torch.inference_mode():
         for step, s in enumerate(active):
@@ -109,6 +112,10 @@ def simulate(
             chosen, amounts = chosen.to(where), amounts.to(where, unit.dtype)
             state = torch.stack([amounts[t] @ unit[chosen[t]] for t in range(trials)])
             for name in readouts:
+                if name == "omp":
+                    few = affordable(trials, s, *unit.shape)
+                    results.append(_decode(unit, state[:few], chosen[:few], amounts[:few]))
+                    continue
                 exact = values == "signs" and name == "direct"
                 results.append(_read(weights[name], state, chosen, amounts, name, square if exact else None))
             if on_progress is not None:
@@ -214,4 +221,26 @@ def _read(
         recovery=float(found.float().mean()),
         predicted_active=None if square is None else math.sqrt(max(0.0, (s - 1) * square)),
         predicted_idle=None if square is None else math.sqrt(max(0.0, s * square)),
+    )
+
+
+def _decode(unit: torch.Tensor, state: torch.Tensor, chosen: torch.Tensor, amounts: torch.Tensor) -> Readout:
+    """What the pursuit finds: a feature that it does not take reads 0."""
+    trials, s = chosen.shape
+    k = len(unit)
+    taken, values = pursue(unit, state, s)
+    same = chosen[:, :, None] == taken[:, None, :]  # (trials, active, taken)
+    on = (same * values[:, None, :]).sum(2)
+    wrong = values.masked_fill(same.any(1), 0.0)
+    idle = trials * (k - s)
+    return Readout(
+        active=s,
+        readout="omp",
+        trials=trials,
+        rms_active=float((on - amounts).pow(2).mean().sqrt()),
+        rms_idle=math.sqrt(float(wrong.pow(2).sum()) / idle) if idle else 0.0,
+        worst=float(wrong.abs().max()),
+        recovery=float(same.any(1).all(1).float().mean()),
+        predicted_active=None,
+        predicted_idle=None,
     )

@@ -53,7 +53,6 @@ class Inspection(Result):
     """What `repcap inspect` shows."""
 
     kind = "inspect"
-    tells = True
 
     source: str
     format: str

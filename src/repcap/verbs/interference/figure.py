@@ -31,18 +31,19 @@ def draw(record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, 
         axes.set_ylabel("rms reading of an idle feature")
         axes.set_title(f"{record['k']} directions in R$^{{{record['d']}}}$")
         axes.plot([], [], ":", color=style.GREY, label="dual readout")
+        axes.plot([], [], "-.", color=style.GREY, label="matching pursuit")
         axes.plot([], [], "--", color=style.GREY, lw=1, label="surely found up to here")
 
     def found(axes: Axes) -> None:
         for one, colour, marker in _looks(record):
-            for name, line in (("direct", "-"), ("dual", ":")):
+            for name, line in (("direct", "-"), ("dual", ":"), ("omp", "-.")):
                 axes.plot(*_curve(one, name, "recovery"), line, marker=marker, color=colour)
             if one["guaranteed"]:
                 axes.axvline(one["guaranteed"], color=colour, lw=1, ls="--")
         _over_active(axes)
         axes.set_ylabel("share of draws found")
         axes.set_ylim(-0.03, 1.03)
-        axes.set_title("are the s largest readings the active ones?")
+        axes.set_title("are the active ones found?")
 
     def finish(drawn: Figure, panels: Sequence[Axes]) -> None:
         drawn.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)

@@ -17,12 +17,18 @@ def parts(result: Interference) -> Iterator[RenderableType]:
         table = new_table(
             f"\n{one.method} ({one.label}): coherence {one.coherence:.4f}, rms cosine {one.rms_cosine:.4f} "
             f"(least possible {one.welch_rms:.4f})",
-            *(">active", ">rms active", ">rms idle", ">predicted", ">worst idle", ">found", ">dual rms", ">found"),
+            ">active",
+            ">rms on",
+            ">rms idle",
+            ">predicted",
+            ">worst",
+            ">found",
+            ">dual rms",
+            ">found",
+            ">omp",
         )
         for s in result.active:
-            direct, dual = (
-                r for name in ("direct", "dual") for r in one.readouts if (r.active, r.readout) == (s, name)
-            )
+            direct, dual, omp = (r for r in one.readouts if r.active == s)  # in the order of READOUTS
             predicted = "" if direct.predicted_idle is None else f"{direct.predicted_idle:.4f}"
             table.add_row(
                 str(s),
@@ -33,6 +39,7 @@ def parts(result: Interference) -> Iterator[RenderableType]:
                 f"{direct.recovery:.1%}",
                 f"{dual.rms_idle:.4f}",
                 f"{dual.recovery:.1%}",
+                f"{omp.recovery:.1%}",
             )
         yield table
     yield prose(result.reading)

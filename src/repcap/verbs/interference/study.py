@@ -73,7 +73,8 @@ class Interference(Result):
         return (
             f"{self.k} directions in R^{self.d}. " + "; ".join(parts) + ". Coherence bounds how many directions fit; "
             "how many can be read at once falls with their mean square cosine, which no packing can push below "
-            "(k - d)/(d (k - 1))."
+            "(k - d)/(d (k - 1)). Matching pursuit (omp) decodes all active rows together and is told how many there "
+            "are: what it finds beyond the readouts is lost by reading linearly."
         )
 
     def values(self) -> dict[str, Any]:
@@ -109,7 +110,8 @@ def interference(
     tensor, or the path of a .safetensors or .npy file, to read instead. values: `signs`, `ones` or `uniform`. Numbers
     of active features above k are left out.
 
-    Cost: the optimiser 3 k^2 d a step, k^2 d for the coherence of each set; 4 k d a trial and s. Memory O(k d).
+    Cost: the optimiser 3 k^2 d a step, k^2 d for the coherence of each set; 4 k d + 2 s k d a trial and s, matching
+    pursuit at most 4e11 for each s. Memory O(k d).
 
     Raises
     ------
