@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 ProgressFn = Callable[[int, int], None]
 """Called with (done, total) as work goes on; the library never prints."""
+
+HEARD: ContextVar[list[tuple[str, str]] | None] = ContextVar("repcap_heard", default=None)
+"""(source, warning) of every matrix that is opened while a verb runs (`repcap.options.verb`)."""
 
 
 class Tokens(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -30,15 +30,18 @@ class Result:
     """Base of all results.
 
     options: what was asked for, by the names of the signature. seconds: wall time of the call. version: of repcap.
-    `verb` (repcap.options) fills in the first two.
+    warned: what is to be known of the sources. `verb` (repcap.options) fills them in.
     """
 
     kind: ClassVar[str] = "result"
     """Name of the verb, and of the shape of the record."""
+    tells: ClassVar[bool] = False
+    """Whether `values()` and the verb's `parts` say themselves what is to be known of the sources."""
 
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     seconds: float = 0.0
     version: str = __version__
+    warned: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -66,15 +69,16 @@ class Result:
             "kind": self.kind,
             "schema_version": SCHEMA_VERSION,
             **self.values(),
+            **({"warnings": list(self.warned)} if self.warned and not self.tells else {}),
             "reading": self.reading,
             "options": self.options,
             "seconds": self.seconds,
             "repcap_version": self.version,
         }
 
-    def with_call(self: Self, options: Mapping[str, Any], seconds: float) -> Self:
+    def with_call(self: Self, options: Mapping[str, Any], seconds: float, warned: tuple[str, ...] = ()) -> Self:
         """The same result, with the call that gave it."""
-        return dataclasses.replace(self, options=dict(options), seconds=seconds)
+        return dataclasses.replace(self, options=dict(options), seconds=seconds, warned=warned)
 
     def rows(self) -> list[dict[str, Any]]:
         """The result as a table, one mapping a row; by default one row of all that is no list and no mapping."""
@@ -114,10 +118,11 @@ class Result:
             raise MissingExtraError("drawing a figure", "plots") from None
         return draw(self.to_dict(), path, ax=ax)
 
-    def parts(self) -> Iterable[Any]:
+    def parts(self) -> Iterator[Any]:
         """What the terminal shows, as rich renderables."""
-        found: Iterable[Any] = import_module(f"repcap.verbs.{self._folder()}.show").parts(self)
-        return found
+        yield from import_module(f"repcap.verbs.{self._folder()}.show").parts(self)
+        for warning in () if self.tells else self.warned:
+            yield import_module("repcap.console.prose").prose(f"Note: {warning}.")
 
     def _folder(self) -> str:
         return self.kind.replace("-", "_")

@@ -38,6 +38,10 @@ def show_batch(batch: Batch, json: bool, table_of: Callable[[list[Any]], Table])
         console.print(table_of(found))
     if batch.failures:
         console.print(failure_table(batch.failures))
+    for told in dict.fromkeys(
+        f"{item.record['name']}: {text}" for item in found for text in item.record.get("warnings") or ()
+    ):
+        warn(told)
     lost = f", {batch.lost_workers} workers lost on the way" if batch.lost_workers else ""
     note(
         f"{batch.done} done, {batch.skipped} stored before, {len(batch.failures)} failed{lost}: "

@@ -108,13 +108,15 @@ def check_plot(path: Path | None) -> None:
 
 def present(result: Result, json: bool = False, plot: Path | None = None) -> None:
     """Show a result: as JSON, or as its folder's `show.parts` say; and draw it where --plot asks for a figure."""
-    if json:
-        print_json(result)
-    else:
-        console = stdout()
-        for part in result.parts():
-            console.print(part)
-    draw(result, plot)
+    try:
+        if json:
+            print_json(result)
+        else:
+            console = stdout()
+            for part in result.parts():
+                console.print(part)
+    finally:  # also where the reader has gone away (`| head`)
+        draw(result, plot)
 
 
 def draw(result: Result, plot: Path | None) -> None:

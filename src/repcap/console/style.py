@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from repcap.errors import InputError, MissingExtraError
 from repcap.files import atomic_path
+from repcap.text import legible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,6 +109,10 @@ def save(drawn: Figure, path: str | os.PathLike[str], formats: Sequence[str] = (
     With `formats` (`png`, `svg`, `pdf`) the suffix of `path` is replaced by each; without, it chooses the format.
     Call it inside the `with figure(...)` block, where the style is in force.
     """
+    from matplotlib.text import Text
+
+    for text in drawn.findobj(Text):
+        text.set_text(legible(text.get_text()))  # the name of a file need not be UTF-8
     target = Path(path)
     suffixes = [f".{name}" for name in formats] or [target.suffix or ".png"]
     written = []

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Annotated, Any, ParamSpec, TypeVar
 
 from repcap.errors import InputError
+from repcap.matrix import HEARD
 from repcap.options.checking import check, near, recorded
 from repcap.options.option import Parameter, parameters
 from repcap.result import Result
@@ -76,14 +77,37 @@ def _verb(function: Callable[P, R], signature: inspect.Signature, *, computes: b
         if computes:
             import_module("torch")  # takes longer than many a call: before the clock starts
         began = time.perf_counter()
-        with _progress(function.__name__, shown and bound.arguments.get("on_progress") is None) as bar:
+        with (
+            _progress(function.__name__, shown and bound.arguments.get("on_progress") is None) as bar,
+            _listening() as heard,
+        ):
             found = function(*bound.args, **bound.kwargs, **bar)
         if isinstance(found, Result):
-            found = found.with_call(recorded(checked, bound.arguments), time.perf_counter() - began)
+            found = found.with_call(recorded(checked, bound.arguments), time.perf_counter() - began, _told(heard))
         return found
 
     checked.__signature__ = signature  # type: ignore[attr-defined]
     return checked
+
+
+@contextmanager
+def _listening() -> Iterator[list[tuple[str, str]]]:
+    """What is to be said of the sources that are opened; a verb around this one hears it, too."""
+    outer = HEARD.get()
+    heard: list[tuple[str, str]] = []
+    token = HEARD.set(heard)
+    try:
+        yield heard
+    finally:
+        HEARD.reset(token)
+        if outer is not None:
+            outer += heard
+
+
+def _told(heard: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Each warning once, with its source where there are several."""
+    several = len({source for source, _ in heard}) > 1
+    return tuple(dict.fromkeys(f"{source}: {warning}" if several else warning for source, warning in heard))
 
 
 def _takes_progress(signature: inspect.Signature) -> bool:

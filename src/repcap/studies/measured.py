@@ -151,7 +151,7 @@ def measure(
 
 
 def measure_both(source: Any, **options: Any) -> list[Measured]:
-    """`measure` of embedding and unembedding, one result if they are tied."""
+    """`measure` of embedding and unembedding, one result if they are tied or only one of them is there."""
     opening = {name: options[name] for name in OPENING if name in options}
     pinned = sources.pin_source(source, on_progress=options.get("on_bytes"), **opening)
     if not isinstance(pinned, Matrix):  # where there is no second one, that is said before the first is measured
@@ -159,6 +159,8 @@ def measure_both(source: Any, **options: Any) -> list[Measured]:
     first = measure(pinned, BOTH[0], **options)
     if first.tied:
         return [dataclasses.replace(first, notes=(*first.notes, TIED))]
+    if first.info.role == BOTH[1]:
+        return [first]
     return [first, measure(pinned, BOTH[1], **options)]
 
 

@@ -92,6 +92,8 @@ class Measurement(Result):
     seconds: wall time. bytes_read: in the stored encoding.
     """
 
+    tells = True
+
     info: MatrixInfo
     spread: Spread
     epsilon_se: float | None

@@ -53,6 +53,7 @@ class Inspection(Result):
     """What `repcap inspect` shows."""
 
     kind = "inspect"
+    tells = True
 
     source: str
     format: str

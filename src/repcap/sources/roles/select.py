@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Mapping
 
 from repcap.errors import InputError, MatrixNotFound, SourceError, VectorsError
-from repcap.matrix import Matrix, Tokens
+from repcap.matrix import HEARD, Matrix, Tokens
 from repcap.sources import names
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
 from repcap.sources.formats.dtypes import is_integer
@@ -65,6 +65,8 @@ def choose(checkpoint: Checkpoint, matrix: str = "embedding") -> Matrix:
             *_adapter_warning(checkpoint, name),
         ),
     )
+    if (heard := HEARD.get()) is not None:
+        heard += ((checkpoint.spec, warning) for warning in opened.info.warnings)
     return opened
 
 

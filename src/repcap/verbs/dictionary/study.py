@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -97,6 +98,7 @@ class Dictionary(Result):
     """
 
     kind = "dictionary"
+    tells = True
 
     measured: Measured
     alive: int
@@ -220,12 +222,14 @@ def dictionary(
         if alive.sum() < 2:
             raise VectorsError(f"{int(alive.sum())} row of {opened.info.name} is alive: a cosine needs two")
         part = None
+        told: Sequence[str] = ()
         if against is None:
             coherence, pair, _ = _pairs(opened, alive, 1.0, device, on_progress)
         else:
             with sources.open_source(against, against_matrix) as embedding:
                 part, coherence, pair = _against(opened, alive, embedding, top, z, device, on_progress)
-    return _result(measured, alive, counts, coherence, pair, part)
+                told = embedding.info.warnings
+    return _result(measured, alive, counts, coherence, pair, part, told)
 
 
 def _result(
@@ -235,6 +239,7 @@ def _result(
     coherence: float,
     pair: tuple[int, int],
     against: Against | None,
+    told: Sequence[str],
 ) -> Dictionary:
     k, d = int(alive.sum()), measured.dim
     notes = [
@@ -247,6 +252,8 @@ def _result(
             f"the embedding is class high: almost any direction keeps within an epsilon of {against.epsilon:.2f}; "
             "compare the largest |cosine| with that of random directions instead"
         )
+    if against is not None:
+        notes += (f"{against.source}: {warning}" for warning in told)
     return Dictionary(
         measured=measured,
         alive=k,

@@ -12,6 +12,7 @@ from repcap.console import common
 from repcap.console.common import JsonOption, PlotOption, SourcesArgument
 from repcap.console.derive import Options, command_of, flags
 from repcap.console.failing import in_flags, print_error
+from repcap.console.prose import prose
 from repcap.errors import DomainError, InputError, OptionError, RepcapError
 from repcap.files import check_directory, write_text
 from repcap.verbs.measure import show
@@ -114,3 +115,5 @@ def _show(measured: list[Measured], failed: list[tuple[str, RepcapError]], json:
             console.print(part)
     else:
         console.print(show.overview(measured))
+        for told in dict.fromkeys(f"{found.info.source}: {text}" for found in measured for text in found.info.warnings):
+            console.print(prose(f"Note: {told}."))

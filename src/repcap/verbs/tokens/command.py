@@ -24,7 +24,4 @@ def command(
     """
     with common.progress("Passes", "passes") as on_progress:
         result = tokens(source, **options, on_progress=on_progress)
-    for part in result.matrices:
-        for warning in part.warnings:
-            common.warn(warning)
     common.present(result, json)

@@ -61,7 +61,6 @@ class MatrixTokens:
     threshold: float | None
     candidates: tuple[Candidate, ...]
     token_count: int | None
-    warnings: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -187,7 +186,6 @@ def _look(matrix: Matrix, fdr: float, on_progress: ProgressFn | None) -> MatrixT
         threshold=float(distance[chosen[-1]]) if len(chosen) else None,
         candidates=candidates,
         token_count=known.count if known is not None else None,
-        warnings=matrix.info.warnings,
     )
 
 

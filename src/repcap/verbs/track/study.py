@@ -43,6 +43,7 @@ class Track(Result):
     """points: in order of steps. failures: (source, why) of checkpoints that could not be measured."""
 
     kind = "track"
+    tells = True
 
     points: tuple[TrackPoint, ...]
     failures: tuple[tuple[str, str], ...]
@@ -178,7 +179,7 @@ def track(
 
 
 def _result(points: list[TrackPoint], notes: list[str], run: _Run) -> Track:
-    notes = [*_equal(points), *dict.fromkeys(notes)]
+    notes = [*_equal(points), *dict.fromkeys(notes), *run.told()]
     if len(run.named) > 1 and any(step is None for _, step in run.named):
         without = next(source for source, step in run.named if step is None)
         notes.append(f"no training step in the name {without}: the checkpoints are shown in the order given")
@@ -206,10 +207,11 @@ def _named(lot: Sequence[TrackPoint], points: Sequence[TrackPoint]) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class _Look:
-    """What the header of a checkpoint says: its commit, and what names its bytes."""
+    """What the header of a checkpoint says: its commit, what names its bytes, what is to be known of it."""
 
     revision: str | None
     identity: tuple[str, ...] | None
+    warnings: tuple[str, ...]
 
 
 class _Run:
@@ -267,7 +269,16 @@ class _Run:
                         break
         except RepcapError as error:
             return error
-        return _Look(opened.info.revision, None if None in found else tuple(map(str, found)))
+        return _Look(opened.info.revision, None if None in found else tuple(map(str, found)), opened.info.warnings)
+
+    def told(self) -> list[str]:
+        """What is to be known of the files, each once."""
+        said: dict[str, list[str]] = {}
+        for source, look in self._looks.items():
+            for warning in look.warnings:
+                said.setdefault(warning, []).append(source)
+        more = {text: f" and {len(where) - 1} more" if len(where) > 1 else "" for text, where in said.items()}
+        return [f"{where[0]}{more[text]}: {text}" for text, where in said.items()]
 
     def _plan(self) -> Iterator[tuple[str, Unit]]:
         """(source, unit) of every checkpoint that has to be read."""
