@@ -16,7 +16,7 @@ import random
 import sys
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 from mpmath import iv, mp, mpf
@@ -336,6 +336,45 @@ def log10_levenshtein(d: int, eps: float, digits: int = 60):
     return iv.log(math.comb(d + n - 3, n - 2) * (1 - before / p)) / iv.log(10)
 
 
+MARGIN = Fraction(1, 1 << 20)
+
+
+def programmed(d: int, eps: Fraction, coefficients: dict):
+    """Delsarte's bound by f = 1 + sum c_n P_n, c_n >= 0, n even, P_n(1) = 1, once f <= MARGIN is proven on [0, eps].
+
+    f is a polynomial in t^2 with exact coefficients. It is written in Bernstein's basis on an interval; where all
+    numbers there are <= 0, so is f; else the interval is halved. Integers, up to a positive factor.
+    """
+    terms = {int(n): Fraction(c) for n, c in coefficients.items()}
+    most = max(terms, default=0)
+    need(all(n > 0 and n % 2 == 0 and c >= 0 for n, c in terms.items()) and 0 < most <= 80, "no such polynomials")
+    before, now = [Fraction(1)], [Fraction(0), Fraction(1)]  # Gegenbauer's, by powers of t
+    total = [1 - MARGIN, *[Fraction(0)] * (most // 2)]
+    for n in range(1, most):
+        rest = [*before, Fraction(0), Fraction(0)]
+        shifted = [Fraction(0), *now]
+        before, now = now, [((2 * n + d - 2) * a - n * b) / (n + d - 2) for a, b in zip(shifted, rest, strict=True)]
+        for i, b in enumerate(now[::2] if n % 2 else ()):
+            total[i] += terms.get(n + 1, 0) * b
+    size = most // 2
+    scaled = [c * eps ** (2 * i) / math.comb(size, i) for i, c in enumerate(total)]
+    basis = [sum(math.comb(i, j) * scaled[j] for j in range(i + 1)) for i in range(size + 1)]
+    common = math.lcm(*(b.denominator for b in basis))
+    open_intervals = [([int(b * common) for b in basis], 0)]
+    while open_intervals:
+        row, depth = open_intervals.pop()
+        need(row[0] <= 0 and row[-1] <= 0 and depth < 60, "the polynomial is positive between 0 and epsilon")
+        if max(row) > 0:
+            left, right = [], []
+            for level in range(size, -1, -1):  # de Casteljau, times 2^size
+                left.append(row[0] << level)
+                right.append(row[-1] << level)
+                row = [a + b for a, b in pairwise(row)]
+            open_intervals += [(left, depth + 1), (right[::-1], depth + 1)]
+    k = (1 - MARGIN + sum(terms.values())) / (1 - MARGIN)
+    return iv.mpf(k.numerator) / k.denominator
+
+
 def log10_upper(d: int, upper: dict):
     bound = upper["bound"]
     if bound in ("one", "basis"):
@@ -346,6 +385,8 @@ def log10_upper(d: int, upper: dict):
     if bound == "orthoplex":
         need(Fraction(eps) ** 2 * d < 1, "the orthoplex bound needs epsilon < 1/sqrt(d)")
         return iv.log(iv.mpf(d * (d + 1)) / 2) / iv.log(10)
+    if bound == "linear-programming":
+        return iv.log(programmed(d, Fraction(eps), upper["coefficients"])) / iv.log(10)
     need(bound == "bukh-cox", f"unknown bound {bound}")
     e = 1
     while (iv.mpf(e * (e + 1)) / ((d + e) * (2 + (e - 1) * iv.sqrt(iv.mpf(e + 2))) - e * (e + 1))).a <= eps:

@@ -89,6 +89,18 @@ def test_a_certificate_with_one_number_changed_is_refused(checker, d, eps):
     assert tried >= 7
 
 
+def test_a_limit_by_linear_programming_with_one_number_changed_is_refused(checker):
+    held = json.loads(json.dumps(certificate(24, 0.7, limit={"epsilon": 0.7})))
+    checker.check(held)
+    assert held["limit"]["bound"] == "linear-programming"
+    numbers = [(path, other) for path, other in changed(held) if path[0] == "limit"]
+    assert len(numbers) >= 10
+    for path, other in numbers:
+        with pytest.raises(checker.Refused):
+            checker.check(other)
+            pytest.fail(f"{path} of {held}")
+
+
 def test_the_tool_imports_neither_repcap_nor_torch_and_names_what_fails(tmp_path):
     held = written(64, 0.13)
     good, bad = tmp_path / "good.json", tmp_path / "bad.json"

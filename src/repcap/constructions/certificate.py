@@ -15,7 +15,7 @@ from repcap.constructions.best import chosen
 from repcap.constructions.direct_sum import best_parts
 from repcap.constructions.family import Block
 from repcap.domain import check_eps, loosened, scalar_d
-from repcap.laws.limits import bukh_cox, levenshtein
+from repcap.laws.limits import bukh_cox, levenshtein, linear_programming
 from repcap.laws.limits.bounds import orthoplex
 
 SCHEMA = 1
@@ -61,7 +61,7 @@ def _limit(d: int, asked: Mapping[str, float]) -> dict[str, Any] | None:
         return _upper(d, eps)
     log10_k = math.log10(asked["k"])
     while 0.0 < eps < 1.0:
-        found = _upper(d, eps)
+        found = _upper(d, eps, programs=False)
         if found["log10_k"] < log10_k:
             return found
         eps *= 1.0 - (1e-9 if eps == asked["epsilon"] else 0.01)
@@ -104,8 +104,8 @@ def exact_coherence(block: Block) -> list[Any]:
     return ["sqrt", str(square)]
 
 
-def _upper(d: int, coherence: float) -> dict[str, Any]:
-    """The best of the bounds that interval arithmetic can repeat in seconds."""
+def _upper(d: int, coherence: float, programs: bool = True) -> dict[str, Any]:
+    """The best of the bounds that exact or interval arithmetic can repeat; `programs`: a tenth of a second more."""
     if d == 1:
         return {"log10_k": 0.0, "bound": "one"}
     if coherence == 0.0:
@@ -119,5 +119,10 @@ def _upper(d: int, coherence: float) -> dict[str, Any]:
         candidates.append((log_orthoplex, "orthoplex"))
     if d > 2 and (few := bukh_cox.most(d, eps)) is not None:
         candidates.append((math.log(few), "bukh-cox"))
+    if programs and (programmed := linear_programming.log_upper(d, eps)) is not None:
+        candidates.append((programmed, "linear-programming"))
     log_k, name = min(candidates)
-    return {"log10_k": log_k / math.log(10.0) * (1.0 + 1e-10) + 1e-10, "bound": name, "at": eps}
+    proof: dict[str, Any] = {}
+    if name == "linear-programming":  # of the Gegenbauer polynomials, by their degree
+        proof["coefficients"] = {2 * j + 2: c for j, c in enumerate(linear_programming.coefficients(d, eps) or ()) if c}
+    return {"log10_k": log_k / math.log(10.0) * (1.0 + 1e-10) + 1e-10, "bound": name, "at": eps, **proof}

@@ -17,6 +17,7 @@ import repcap
 from repcap.bracket.interval import bracket
 from repcap.constructions.best import best_coherence
 from repcap.errors import DomainError, InputError, MissingExtraError
+from repcap.laws.limits import linear_programming
 from repcap.laws.limits.bounds import coherence_lower_bound
 from repcap.studies import row_files
 from repcap.studies.row_files import read_rows
@@ -32,8 +33,11 @@ def test_rows_are_the_ends_of_the_bracket_and_do_not_fall():
     for row in found.lines:
         point = bracket(row["d"], row["epsilon"])
         assert row["explicit"]["log10_k"] == point.explicit.log10_k
-        assert (row["exists"]["log10_k"], row["upper"]["log10_k"]) == (point.exists, point.upper.log10_k)
-        assert (row["upper"]["name"], row["upper"]["exact"]) == (point.upper.name, point.exact)
+        assert row["exists"]["log10_k"] == point.exists
+        if row["upper"]["name"] == linear_programming.NAME:
+            assert row["upper"]["log10_k"] < point.upper.log10_k
+        else:
+            assert row["upper"] == {**point.upper.to_dict(), "exact": point.exact}
         parts = row["explicit"]["parts"]
         assert sum(part["d"] * part["copies"] for part in parts) == row["d"]
     for eps in EPSILONS:
@@ -121,7 +125,7 @@ def checker():
 
 def test_certificates_hold_and_say_what_was_asked(tmp_path, checker):
     dims = (1, 2, 3, 7, 12, 23, 40, 64)
-    for asked in ({"eps": EPSILONS}, {"k": (5, 10**4, 2.0**80)}):
+    for asked in ({"eps": EPSILONS}, {"k": (5, 300, 2.0**80)}):
         found = repcap.table(dims, **asked, out=tmp_path / f"{next(iter(asked))}.csv", certificates=tmp_path / "c")
         for row in found.lines:
             if row["explicit"]["coherence"] >= 1.0:

@@ -116,10 +116,10 @@ def upper_bound(d: int, eps: float) -> Bound:
     if (few := bukh_cox.most(dims, given)) is not None:
         candidates.append((math.log(few), "Bukh-Cox"))
     best = min(candidates, key=lambda candidate: candidate[0])
-    return Bound(_floor(best[0]), best[1])
+    return Bound(whole(best[0]), best[1])
 
 
-def _floor(log_k: float) -> float:
+def whole(log_k: float) -> float:
     """log10 of the whole number of lines that e^log_k allows; as it is where its units are beyond the digits."""
     if log_k > WHOLE:
         return log_k / LN10 * (1.0 + ROUNDING)
