@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib.util
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -103,6 +104,34 @@ def test_a_limit_by_linear_programming_with_one_number_changed_is_refused(checke
         with pytest.raises(checker.Refused):
             checker.check(other)
             pytest.fail(f"{path} of {held}")
+
+
+@pytest.mark.parametrize(
+    ("family", "d", "k", "params", "attained"),
+    [
+        ("kerdock", 16, 144, {"bits": 4}, 0.25),
+        ("delsarte_goethals", 16, 1040, {"bits": 4, "r": 1}, 0.5),
+        ("delsarte_goethals", 64, (1 << 16) + 64, {"bits": 6, "r": 1}, None),
+        ("quadratic_forms", 32, (1 << 10) + 32, {"bits": 5, "h": 2}, 0.25),
+        ("dual_bch", 64, (1 << 12) + 64, {"bits": 6, "t": 2}, 0.25),
+        ("reed_muller", 16, 1 << 10, {"bits": 4, "order": 2}, 0.5),
+        ("extended_bch", 32, 1 << 15, {"bits": 5, "delta": 7}, 0.5),
+        ("extended_bch", 64, 1 << 15, {"bits": 6, "delta": 23}, None),
+        ("reed_solomon_signs", 32, 1 << 8, {"m": 2, "N": 8, "K": 3}, 0.25),
+        ("polygon", 2, 12, {"k": 12}, math.cos(math.pi / 12)),
+    ],
+)
+def test_sets_are_built_and_no_less_a_coherence_is_believed(checker, family, d, k, params, attained):
+    claimed = checker.value(checker.FAMILIES[family](d, params)[1])
+    assert checker.FAMILIES[family](d, params)[0] == k
+    checker.measure(family, d, k, params, claimed)
+    if attained is not None:
+        assert attained == pytest.approx(float(claimed))
+        with pytest.raises(checker.Refused, match=r"cosine|axes"):
+            checker.measure(family, d, k, params, claimed * 0.999)
+    if family != "polygon":
+        with pytest.raises(checker.Refused):
+            checker.measure(family, d, 2 * k if k * d < 10**6 else 3 * k, params, checker.mpf(0.01))
 
 
 def test_the_tool_imports_neither_repcap_nor_torch_and_names_what_fails(tmp_path):
