@@ -6,8 +6,8 @@ For every part the conditions of its theorem, its number of lines (an exact inte
 from the family and its parameters. Of up to 1024 dimensions, sets of BUILD are built whole and every pair is measured;
 those of LINEAR, Kerdock's and Delsarte-Goethals sets are built whole up to ENTRIES numbers, else words are drawn; of
 exponential sums words are drawn. A conference matrix is multiplied out. Steiner systems, lattices, single sets and
-words over lines rest on the theorem. The upper bound is found again in interval arithmetic, that of a linear program in exact
-arithmetic. The first thing that does not hold is named, and the exit code is 1.
+words over lines rest on the theorem. The upper bound is found again in interval arithmetic, that of a linear program in
+exact arithmetic. The first thing that does not hold is named, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -444,10 +444,12 @@ def log10_levenshtein(d: int, eps: float, digits: int = 60):
         p_old, p = p, ((2 * n + d - 2) * x * p - n * p_old) / (n + d - 2)
         before, (g_old, g) = g_old, (g, ((2 * n + d) * x * g - n * g_old) / (n + d))
         n += 1
-    if not (g.b <= 0 and p.b < 0 and before.a > 0):
-        need(digits < 2000, "the sign of a polynomial is not sure")
-        return log10_levenshtein(d, eps, 3 * digits)
-    return iv.log(math.comb(d + n - 3, n - 2) * (1 - before / p)) / iv.log(10)
+    if g.b <= 0 and p.b < 0 and before.a > 0:
+        found = iv.log(math.comb(d + n - 3, n - 2) * (1 - before / p)) / iv.log(10)
+        if found.delta < mpf(10) ** -9:
+            return found
+    need(digits < 2000, "the sign of a polynomial is not sure")
+    return log10_levenshtein(d, eps, 3 * digits)
 
 
 MARGIN = Fraction(1, 1 << 20)
