@@ -143,8 +143,11 @@ def test_workers_share_the_processors(monkeypatch):
     sink, _ = go(jobs.environment, [["OMP_NUM_THREADS"]], "local:1")
     assert sink.results["0"]["OMP_NUM_THREADS"] == str(cpu_count())
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    sink, _ = go(jobs.environment, [["OMP_NUM_THREADS"]], "local:1")
-    assert sink.results["0"]["OMP_NUM_THREADS"] == "7"
+    sink, _ = go(jobs.environment, [["OMP_NUM_THREADS", "MKL_NUM_THREADS"]], "local:1")
+    assert sink.results["0"] == {"OMP_NUM_THREADS": "7", "MKL_NUM_THREADS": "7"}  # MKL goes by its own
+    monkeypatch.setenv("MKL_NUM_THREADS", "3")
+    sink, _ = go(jobs.environment, [["OMP_NUM_THREADS", "MKL_NUM_THREADS"]], "local:1")
+    assert sink.results["0"] == {"OMP_NUM_THREADS": "7", "MKL_NUM_THREADS": "3"}
 
 
 def test_each_worker_gets_its_gpus(monkeypatch):

@@ -136,7 +136,8 @@ def _environments(workers: int, gpus: float) -> list[dict[str, str]]:
     """The environment of each worker: its share of the processors, and its GPUs."""
     devices = share_gpus(visible_gpus(), workers, gpus) if gpus > 0 else []
     count = len(devices) or workers
-    share = str(max(1, cpu_count() // count))
+    # One that was set counts for both: MKL goes by its own first, and its threads would wait for each other.
+    share = os.environ.get("OMP_NUM_THREADS", str(max(1, cpu_count() // count)))
     base = {**dict.fromkeys(_THREADS, share), **os.environ}
     return [{**base, "CUDA_VISIBLE_DEVICES": devices[slot]} if devices else base for slot in range(count)]
 
