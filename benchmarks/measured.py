@@ -16,6 +16,8 @@ from importlib import metadata
 from pathlib import Path
 
 MB = 1e6
+LOAD = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
+"""Processes that wanted a processor when this one began: well below the cores, or the figures are worth little."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +105,7 @@ def seconds_of(work: Callable[[], object], repeats: int = 1) -> float:
 
 
 def machine() -> str:
-    """Processor, cores, torch, system and day, in one line."""
+    """Processor, cores, torch, system, day and load, in one line."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     name = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "")
@@ -112,7 +114,8 @@ def machine() -> str:
     limited = f" (OMP_NUM_THREADS={threads})" if threads else ""
     return (
         f"{name or platform.machine()}, {cores} cores{limited}, torch {metadata.version('torch')}, "
-        f"Python {platform.python_version()}, {platform.system()}, {datetime.date.today().isoformat()}"
+        f"Python {platform.python_version()}, {platform.system()}, {datetime.date.today().isoformat()}, "
+        f"load {LOAD:.1f} at the start"
     )
 
 

@@ -86,8 +86,8 @@ def pack(
 
     Notes
     -----
-    Time 3 k^2 d / g flops a step. Memory 3 k d numbers and the blocks; never k x k (but for `adam-pnorm`, k <= 2000
-    where a polish is tried, and batches of small starts).
+    Time 3 k^2 d / g flops a step. Memory 3 k d numbers of the search, 2 k d of the best lines and the answer, and the
+    blocks; never k x k (but for `adam-pnorm`, k <= 2000 where a polish is tried, and batches of small starts).
 
     Raises
     ------
