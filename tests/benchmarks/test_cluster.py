@@ -31,7 +31,7 @@ def said(change):
 import json
 print(json.dumps([
     said("SELECT 1"),
-    said("DELETE FROM results WHERE rowid = (SELECT max(rowid) FROM results)"),
+    said("DELETE FROM results WHERE key = (SELECT max(key) FROM results WHERE key LIKE '%-embedding')"),
     said("UPDATE results SET record = json_set(record, '$.mean', 0.5) WHERE rowid = 1"),
 ]))
 """
