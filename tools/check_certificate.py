@@ -452,6 +452,53 @@ def log10_levenshtein(d: int, eps: float, digits: int = 60):
     return log10_levenshtein(d, eps, 3 * digits)
 
 
+def log_points(n: int, s: Fraction, digits: int = 60):
+    """ln of Levenshtein's bound on points of the sphere in R^n with cosines <= s, 0 <= s < 1 (1979)."""
+    iv.dps = digits
+    x, j = iv.mpf(s.numerator) / s.denominator, 1
+    p_old, p, g_old, g = iv.mpf(1), x, iv.mpf(1), x
+    while g.a > 0:
+        p_old, p = p, ((2 * j + n - 2) * x * p - j * p_old) / (j + n - 2)
+        g_old, g = g, ((2 * j + n) * x * g - j * g_old) / (j + n)
+        j += 1
+    after = ((2 * j + n - 2) * x * p - j * p_old) / (j + n - 2)
+    odd = p.b < after.a
+    if g.b <= 0 and (odd or p.a >= after.b):
+        if odd:
+            factor = iv.mpf(2 * j + n - 3) / (n - 1) - (p_old - p) / ((1 - x) * p)
+            found = iv.log(math.comb(j + n - 3, j - 1) * factor)
+        else:
+            factor = iv.mpf(2 * j + n - 1) / (n - 1) - (1 + x) * (p - after) / ((1 - x) * (p + after))
+            found = iv.log(math.comb(j + n - 2, j) * factor)
+        if found.delta < mpf(10) ** -9:
+            return found
+    need(digits < 2000, "the sign of a polynomial is not sure")
+    return log_points(n, s, 3 * digits)
+
+
+def log10_caps(d: int, eps: Fraction, s: Fraction):
+    """A cap of radius rho holds k P points of k lines on average, seen at angles >= phi from its centre, cos(phi) = s.
+
+    sin(phi/2) sin(rho) = sin(theta/2), cos(theta) = eps, or a larger eps where rho would pass theta. P is the chance of
+    |cos| >= cos(rho), the incomplete beta function I_x((d-1)/2, 1/2) at x = sin(rho)^2: a series of positive terms.
+    """
+    need(d >= 4 and 0 <= s <= Fraction(1, 2), "no such caps")
+    points = log_points(d - 1, s)
+    rest = min(1 - eps, 2 - 1 / (1 - s))  # 1 - cos(theta)
+    need(rest > 0, "rho would pass theta")
+    square = rest / (1 - s)
+    x, a = iv.mpf(square.numerator) / square.denominator, iv.mpf(d - 1) / 2
+    front = iv.mpf(1) if d % 2 else 2 / iv.pi  # Gamma(d/2) / (Gamma((d+1)/2) sqrt(pi))
+    for i in range(1 if d % 2 else 2, d, 2):
+        front = front * i / (i + 1)
+    total, term, n = iv.mpf(0), iv.mpf(1), 0
+    while term.b > mpf(10) ** -30 * total.b:
+        total, term, n = total + term, term * x * (2 * a + 1 + 2 * n) / (2 * a + 2 + 2 * n), n + 1
+    tail = iv.mpf([0, (term / (1 - x)).b])  # the ratio of two terms is below x
+    share = iv.log(front * iv.sqrt(1 - x) * (total + tail)) + a * iv.log(x)
+    return (points - share) / iv.log(10)
+
+
 MARGIN = Fraction(1, 1 << 20)
 
 
@@ -503,6 +550,8 @@ def log10_upper(d: int, upper: dict):
         return iv.log(iv.mpf(d * (d + 1)) / 2) / iv.log(10)
     if bound == "linear-programming":
         return iv.log(programmed(d, Fraction(eps), upper["coefficients"])) / iv.log(10)
+    if bound == "caps":
+        return log10_caps(d, Fraction(eps), Fraction(upper["hundredths"], 100))
     need(bound == "bukh-cox", f"unknown bound {bound}")
     e = 1
     while (iv.mpf(e * (e + 1)) / ((d + e) * (2 + (e - 1) * iv.sqrt(iv.mpf(e + 2))) - e * (e + 1))).a <= eps:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from repcap.bracket.known import at_epsilon
 from repcap.constructions import CONSTRUCTIONS
 from repcap.constructions.certificate import certificate
 
@@ -95,12 +96,17 @@ def test_a_certificate_with_one_number_changed_is_refused(checker, family):
     assert tried >= 7
 
 
-def test_a_limit_by_linear_programming_with_one_number_changed_is_refused(checker):
-    held = json.loads(json.dumps(certificate(24, 0.7, limit={"epsilon": 0.7})))
+@pytest.mark.parametrize(
+    ("d", "eps", "bound", "many"),
+    [(24, 0.7, "linear-programming", 10), (576, 0.9, "caps", 3), (300, 0.75, "caps", 3), (100, 0.2, "levenshtein", 2)],
+)
+def test_a_limit_with_one_number_changed_is_refused(checker, d, eps, bound, many):
+    held = json.loads(json.dumps(certificate(d, eps, limit={"epsilon": eps})))
     checker.check(held)
-    assert held["limit"]["bound"] == "linear-programming"
+    assert held["limit"]["bound"] == bound
+    assert held["limit"]["log10_k"] == pytest.approx(at_epsilon(d, eps)["upper"]["log10_k"], rel=1e-9, abs=1e-6)
     numbers = [(path, other) for path, other in changed(held) if path[0] == "limit"]
-    assert len(numbers) >= 10
+    assert len(numbers) >= many
     for path, other in numbers:
         with pytest.raises(checker.Refused):
             checker.check(other)

@@ -15,7 +15,7 @@ from repcap.constructions.best import chosen
 from repcap.constructions.direct_sum import best_parts
 from repcap.constructions.family import Block
 from repcap.domain import check_eps, loosened, scalar_d
-from repcap.laws.limits import bukh_cox, levenshtein, linear_programming
+from repcap.laws.limits import bukh_cox, levenshtein, linear_programming, transfer
 from repcap.laws.limits.bounds import orthoplex
 
 SCHEMA = 1
@@ -119,10 +119,14 @@ def _upper(d: int, coherence: float, programs: bool = True) -> dict[str, Any]:
         candidates.append((log_orthoplex, "orthoplex"))
     if d > 2 and (few := bukh_cox.most(d, eps)) is not None:
         candidates.append((math.log(few), "bukh-cox"))
+    if (moved := transfer.least(d, eps)) is not None:
+        candidates.append((moved[0], "caps"))
     if programs and (programmed := linear_programming.log_upper(d, eps)) is not None:
         candidates.append((programmed, "linear-programming"))
     log_k, name = min(candidates)
     proof: dict[str, Any] = {}
     if name == "linear-programming":  # of the Gegenbauer polynomials, by their degree
         proof["coefficients"] = {2 * j + 2: c for j, c in enumerate(linear_programming.coefficients(d, eps) or ()) if c}
+    elif name == "caps" and moved is not None:
+        proof["hundredths"] = moved[1]  # of cos(phi)
     return {"log10_k": log_k / math.log(10.0) * (1.0 + 1e-10) + 1e-10, "bound": name, "at": eps, **proof}
