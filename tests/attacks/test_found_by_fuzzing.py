@@ -68,12 +68,21 @@ def test_a_shard_whose_name_no_file_has(here, repcap) -> None:
 
 
 def test_records(here, repcap) -> None:
-    (here / "r.json").write_text(json.dumps({**RECORD, "matrix": ["x"], "source": "\ud800"}))
+    (here / "r.json").write_text(json.dumps({**RECORD, "source": "\ud800"}))
     assert repcap("report", "r.json", "--out", "page").code == 0
+    (here / "r.json").write_text(json.dumps({**RECORD, "matrix": ["x"]}))
+    refused(repcap("report", "r.json", "--out", "page"), "record 1 (A) is malformed: its matrix is no text")
     (here / "r.json").write_text(json.dumps({**RECORD, "epsilon_null": 1e-320}))
     refused(repcap("report", "r.json", "--out", "page"), "record 1 (A) is malformed: its epsilon_ratio is not finite")
     (here / "r.json").write_text(json.dumps({**RECORD, "epsilon": "NaN"}))
     refused(repcap("report", "r.json", "--out", "page"), "record 1 (A) is malformed: its epsilon is not finite")
+
+
+def test_a_table_of_more_vectors_than_there_can_be(here, repcap) -> None:
+    """Numbers that are finite, and no count of anything: a law was fitted to them."""
+    (here / "c.csv").write_text("k,d,eps\n" + "64,8,0.5\n" * 5 + "1e308,1000,0.67\n")
+    said = "k = 1e+308 in row 6 of the data must be at least 2, and a number of vectors (2^53 at most)"
+    refused(repcap("fit", "c.csv"), f"c.csv: {said}")
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,7 @@ def to_rows(records: Iterable[Record]) -> tuple[list[Row], list[str]]:
             skipped.append(f"{name}: epsilon is undefined")
             continue
         try:
+            _check_texts(record)
             row = _row(record, name)
         except KeyError as error:
             raise InputError(f"record {place} ({name}) is malformed: it lacks {error}") from error
@@ -164,6 +165,12 @@ def to_rows(records: Iterable[Record]) -> tuple[list[Row], list[str]]:
     if len(zs) > 1:
         raise InputError(f"the records have different z ({', '.join(f'{z:g}' for z in zs)}): choose those of one z")
     return found, skipped
+
+
+def _check_texts(record: Record) -> None:
+    for key in ("name", "source", "family", "matrix", "role"):
+        if not isinstance(record.get(key) or "", str):
+            raise ValueError(f"its {key} is no text")
 
 
 def _completed(first: Row, other: Row) -> Row:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from repcap.errors import MatrixNotFound
@@ -60,6 +61,8 @@ class Checkpoint(ABC):
     """Why it is not complete."""
     renames: bool = False
     """True where the format gives matrices other names: one that is not found may be there, as `missing` says."""
+    files: Collection[str] = ()
+    """Those that an index names."""
     remote: bool = False
     """True where reading costs network: values are then compared in samples only."""
     beside: Beside = Beside()
@@ -122,6 +125,11 @@ class Checkpoint(ABC):
     def holds(self, name: str) -> bool:
         """False where an index names a tensor, and every file was looked into and does not hold it."""
         return True
+
+    @property
+    def adapter(self) -> bool:
+        """Whether every file is one of an adapter, which holds only what was trained."""
+        return all(entry.file.startswith("adapter_") for entry in self.tensors().values())
 
     def facts(self, name: str) -> dict[str, Any]:
         """A small JSON object beside the weights (`adapter_config.json`), {} where there is none."""

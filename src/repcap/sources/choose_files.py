@@ -35,7 +35,7 @@ class Choice:
 
 
 def choose_files(names: Sequence[str], where: str, folders: Sequence[str] = ()) -> Choice:
-    """The first kind of FORMATS that is there; of several sets of weights the one with the usual name.
+    """The first kind of FORMATS that is there under its usual name, else under any; of several sets the usual one.
 
     names: files of one folder. where: the folder, as it would be named in a source. folders: those in it, for messages.
 
@@ -45,11 +45,14 @@ def choose_files(names: Sequence[str], where: str, folders: Sequence[str] = ()) 
         if there are none, or several of which one has to be named.
     """
     kept = [name for name in sorted(names) if not NOT_WEIGHTS.match(name)]
+    kinds = []
     for row in formats.FORMATS:
         sure = [name for name in kept if row.is_sure(name)]
         indexes = [name for name in kept if row.indexed and _is_index(name) and row.is_sure(name[: -len(INDEX)])]
         if sure or indexes:
-            return _choose(row, sure, indexes, where)
+            kinds.append((row, sure, indexes))
+    if kinds:  # `pytorch_model.bin` goes before a stray `x.safetensors`
+        return _choose(*next((kind for kind in kinds if _has_main(*kind)), kinds[0]), where)
     rest = [name for name in kept if not _is_index(name) and formats.format_of(name)]
     if rest:
         chosen = named_file(_one([(name,) for name in rest], where, "weight")[0])
@@ -68,9 +71,7 @@ def note_others(checkpoint: Checkpoint, choice: Choice) -> None:
     """Name the files of other sets of weights, which are not read, in the checkpoint's warnings."""
     if not choice.others:
         return
-    read = {*choice.names}
-    if choice.index:
-        read |= {entry.file for entry in checkpoint.tensors().values()}
+    read = {*choice.names, *checkpoint.files}
     others = [name for name in choice.others if name not in read and not NO_SET.match(name)]
     if others:
         checkpoint.note(f"{choice.names[0]} is read; other weights beside it are not: {_listed(others)}")
@@ -78,6 +79,11 @@ def note_others(checkpoint: Checkpoint, choice: Choice) -> None:
 
 def _is_index(name: str) -> bool:
     return name.lower().endswith(INDEX)
+
+
+def _has_main(row: Format, sure: list[str], indexes: list[str]) -> bool:
+    stems = [*(stem for stem, _ in _sets(row, sure)), *(row.stem(name[: -len(INDEX)]) or "" for name in indexes)]
+    return any(stem.lower() in row.main for stem in stems)
 
 
 def _choose(row: Format, sure: list[str], indexes: list[str], where: str) -> Choice:

@@ -190,7 +190,7 @@ def likely_name(name: str) -> str | None:
 def below(name: str, module: str) -> bool:
     """Whether a plain name is a part of the weight of `module`, such as the codes of a quantiser.
 
-    >>> below("lm_head.trellis", "lm_head"), below("lm_head.weight._data", "lm_head")
+    >>> below("lm_head.trellis", "lm_head"), below("lm_head.parametrizations.weight.original0", "lm_head")
     (True, True)
     >>> below("lm_head.bias", "lm_head"), below("lm_head.layer_norm.weight", "lm_head")
     (False, False)
@@ -198,7 +198,7 @@ def below(name: str, module: str) -> bool:
     if not name.startswith(module + "."):
         return False
     first, _, rest = name[len(module) + 1 :].partition(".")
-    return first == "weight" if rest else first != "bias" and not LEFT_OUT.search(first)
+    return first in ("weight", "parametrizations") if rest else first != "bias" and not LEFT_OUT.search(first)
 
 
 NOT_TEXT = re.compile(r"vision|visual|image|audio|encoder\.block|speech")

@@ -128,7 +128,8 @@ def open_local(spec: Spec, path: Path, allow_truncated: bool) -> Checkpoint:
     try:
         return open_path(spec.text if spec.tensor is None else spec.text.rpartition("::")[0], path, allow_truncated)
     except OSError as error:
-        raise SourceError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from error
+        where = error.filename or path
+        raise SourceError(f"{where} cannot be read: {(error.strerror or str(error)).lower()}") from error
 
 
 def _in_memory(source: Any) -> Checkpoint:

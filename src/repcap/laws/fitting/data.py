@@ -24,6 +24,9 @@ from repcap.errors import InputError
 
 Floats = npt.NDArray[np.float64]
 
+MOST_VECTORS = 2.0**53
+"""Whole numbers are exact up to here, and no packing has so many vectors."""
+
 COLUMN_NAMES: dict[str, tuple[str, ...]] = {
     "k": ("k", "vectors", "num_vectors", "n_vectors", "count"),
     "d": ("d", "n", "dim", "dimension", "d_model"),
@@ -56,7 +59,7 @@ class PackingTable:
             raise InputError(f"{self.source}: k, d and epsilon must be one-dimensional and of one length")
         for name, column in columns.items():
             object.__setattr__(self, name, column)
-        self._check("k", lambda x: (x >= 2) & np.isfinite(x), "at least 2")
+        self._check("k", lambda x: (x >= 2) & (x <= MOST_VECTORS), "at least 2, and a number of vectors (2^53 at most)")
         self._check("d", lambda x: (x >= 1) & np.isfinite(x), "at least 1")
         self._check("epsilon", lambda x: (x >= 0) & (x <= 1), "between 0 and 1")
 

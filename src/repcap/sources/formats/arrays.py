@@ -153,7 +153,10 @@ class NpzCheckpoint(Checkpoint):
                     if member.filename.endswith(".npy"):
                         with archive.open(member) as stream:
                             header = NpyHeader(stream, f"{path}: {member.filename}")
-                        self._members[member.filename.removesuffix(".npy")] = (member, header)
+                        name = member.filename.removesuffix(".npy")
+                        if name in self._members:
+                            raise ValueError(f"{name!r} occurs twice")
+                        self._members[name] = (member, header)
         except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
             raise SourceError(f"{path} is not a readable .npz file ({_first_line(error)}): save it again") from error
         if not self._members:

@@ -232,11 +232,15 @@ class GgufCheckpoint(Checkpoint):
 
     @functools.cached_property
     def _entries(self) -> dict[str, TensorEntry]:
-        return {
-            name: TensorEntry(name, tensor.shape, type_name(tensor.kind), part.name)
-            for part in self.parts
-            for name, tensor in part.header.tensors.items()
-        }
+        found: dict[str, TensorEntry] = {}
+        for part in self.parts:
+            for name, tensor in part.header.tensors.items():
+                if name in found:
+                    raise SourceError(
+                        f"{self.spec}: {name!r} is in {found[name].file} and in {part.name}: fetch it again"
+                    )
+                found[name] = TensorEntry(name, tensor.shape, type_name(tensor.kind), part.name)
+        return found
 
     def config(self) -> dict[str, Any]:
         """Scalar metadata, and `model_type`, `vocab_size`, `hidden_size` as Hub configurations call them."""

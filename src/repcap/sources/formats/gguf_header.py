@@ -10,6 +10,7 @@ import dataclasses
 import math
 import struct
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from repcap.errors import SourceError
@@ -23,6 +24,7 @@ SCALARS: dict[int, str] = {
 STRING, ARRAY = 8, 9
 MAX_DIMS = 4
 DEFAULT_ALIGNMENT = 32
+ALIGNMENTS = frozenset(1 << power for power in range(21))
 MAX_HEADER = 1 << 28
 """Bytes up to the end of the tensor list. A vocabulary of 256k pieces with its merges takes 12 MB."""
 MAX_ITEMS = 1 << 20
@@ -168,18 +170,34 @@ def parse_gguf(buffer: Any, file_size: int, where: str, sizes: dict[int, tuple[i
     metadata: dict[str, Any] = {}
     for _ in range(pair_count):
         key = cursor.text()
+        if key in metadata:
+            raise SourceError(f"{where} has a damaged header ({key!r} occurs twice): fetch it again")
         metadata[key] = cursor.value(int(cursor.scalar("<I")))
     infos = [_tensor_info(cursor) for _ in range(tensor_count)]
     alignment = metadata.get("general.alignment", DEFAULT_ALIGNMENT)
-    if type(alignment) is not int or alignment <= 0 or alignment > 1 << 20:
+    if type(alignment) is not int or alignment not in ALIGNMENTS:
         raise SourceError(f"{where} has a damaged header (alignment {alignment}): fetch it again")
     base = -(-cursor.at // alignment) * alignment
     tensors: dict[str, GgufTensor] = {}
     for name, shape, kind, offset in infos:
         if name in tensors:
             raise SourceError(f"{where} has a damaged header (tensor {name!r} occurs twice): fetch it again")
+        if offset % alignment:
+            raise SourceError(
+                f"{where} has a damaged header (tensor {name!r} lies at {offset}, no multiple of its alignment "
+                f"{alignment}): fetch it again"
+            )
         tensors[name] = _place(name, shape, kind, base + offset, sizes, where)
+    _check_overlaps(tensors, where)
     return GgufHeader(metadata, tensors, max((t.stop for t in tensors.values()), default=base), alignment, cursor.at)
+
+
+def _check_overlaps(tensors: dict[str, GgufTensor], where: str) -> None:
+    """Two truths in one file: the bytes of one tensor are another's, too."""
+    placed = sorted(tensors.items(), key=lambda item: (item[1].start, item[1].stop))
+    for (left, before), (right, after) in pairwise(placed):
+        if before.stop > after.start and after.stop > after.start:
+            raise SourceError(f"{where}: tensors {left!r} and {right!r} overlap: the file is damaged or hostile")
 
 
 def _check_magic(cursor: Cursor) -> None:

@@ -110,6 +110,8 @@ class _Walk:
             for inner, inner_kind, first, last in self._fields(start, stop):
                 if (inner, inner_kind) == (INITIALIZER, BYTES):
                     name, item = self._tensor(first, last)
+                    if name in found:
+                        raise self._damaged(f"{name!r} occurs twice")
                     found[name] = item
         return found
 

@@ -19,7 +19,7 @@ from repcap.sources.formats.safetensors_header import Span
 from repcap.sources.stored_files import Files, StoredFile
 from repcap.text import legible
 
-SHARD_NAME = re.compile(r"-\d{5}-of-(?!00001\b)(\d{5})\.")
+SHARD_NAME = re.compile(r"-(\d{5})-of-(?!00001\b)(\d{5})\.")
 """One of several shards: alone it proves nothing about what the model lacks."""
 
 
@@ -89,11 +89,13 @@ class ShardedCheckpoint(Checkpoint):
         self.spec, self.format, self._index, self.beside = spec, format, index, beside
         self.remote = any(shard.file.path is None for shard in shards)
         self._shards = {shard.name: shard for shard in shards}
+        self.files = self._shards.keys() if index is not None else ()
         self._headers: dict[str, Mapping[str, Span] | SourceError] = {}
         self._lock = threading.Lock()
-        if index is None and (missing := missing_shards(list(self._shards))):
+        missing, total = missing_shards(list(self._shards)) if index is None else (0, 0)
+        if missing:
             self.complete = False
-            self.missing = f"{missing} of {missing + len(shards)} shards are missing"
+            self.missing = f"{missing} of {total} shards are missing"
             self.note(self.missing)
         if not self.remote:
             self._read_all()
@@ -119,10 +121,17 @@ class ShardedCheckpoint(Checkpoint):
         if len(self._shards) > 1:
             self._read_all()
         found: dict[str, TensorEntry] = {}
+        twice: dict[str, str] = {}
         for file in self._shards:
             for name, span in ({} if index and not self._readable(file) else self._header(file)).items():
-                if name not in found or index.get(name) == file:
+                known = found.get(name)
+                if known is not None:
+                    twice[name] = f"{known.file} and {file}"
+                if known is None or index.get(name) == file or (name not in index and not known.elements):
                     found[name] = TensorEntry(name, span.shape, span.dtype, file)
+        for name, both in list(twice.items())[:1]:
+            more = f" (and {len(twice) - 1} others)" if len(twice) > 1 else ""
+            self.note(f"{name}{more} is in {both}: that of {found[name].file} is read")
         for name, file in index.items():
             found.setdefault(name, TensorEntry(name, (), "unknown", file))  # in a shard that cannot be read, or nowhere
         return found
@@ -249,19 +258,28 @@ def parse_index(body: bytes, where: str) -> dict[str, str]:
     for name, file in found.items():
         if legible(file) != file:
             raise SourceError(f"{where} places tensor {name!r} in {file!r}, which is no name of a file: fetch it again")
-        if not is_inside(file):
+        plain = file.removeprefix("./")
+        if not is_inside(plain):
             raise UnsafeFileError(
                 f"{where} places tensor {name!r} in {file!r}, outside its own directory: do not use this checkpoint"
             )
     if not found:
         raise SourceError(f"{where} names no tensor: fetch it again")
-    return found
+    return {name: file.removeprefix("./") for name, file in found.items()}
 
 
-def missing_shards(files: Sequence[str]) -> int:
-    """How many shards are lacking, as the names `...-00001-of-00003...` of those that are here say; 0 without such."""
-    match = SHARD_NAME.search(files[0])
-    return max(0, int(match.group(1)) - len(files)) if match else 0
+def missing_shards(files: Sequence[str]) -> tuple[int, int]:
+    """(lacking, in all) of the shards, as the names `...-00001-of-00003...` of those that are here say; 0 without such.
+
+    >>> missing_shards(["m-00001-of-00002.bin", "m-00005-of-00002.bin"])
+    (1, 2)
+    """
+    parts = [match.groups() for file in files if (match := SHARD_NAME.search(file))]
+    if not parts:
+        return 0, 0
+    numbers, total = {int(number) for number, _ in parts}, int(parts[0][1])
+    first = 0 if 0 in numbers else 1  # some count from 0
+    return total - len(numbers & {*range(first, first + total)}), total
 
 
 def unreadable_shard(file: str, error: Exception) -> SourceError:

@@ -149,7 +149,7 @@ def inspect_checkpoint(checkpoint: Checkpoint, tensor: str | None = None) -> Ins
         vocab_size=vocabulary_size(config),
         padding_rows=max(0, rows - tokens.count) if tokens and rows is not None else None,
         config=_facts(config),
-        warnings=(*checkpoint.warnings, *roles.warnings, *tying.warnings, *token_warnings(rows, tokens)),
+        warnings=(*checkpoint.warnings, *roles.warnings, *tying.warnings, *token_warnings(rows, tokens, config)),
     )
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from repcap.sources import names
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
 from repcap.sources.roles.scales import packed_module
+from repcap.sources.roles.tying import vocabulary_size
 
 ROLES = ("embedding", "unembedding", "decoder")
 MAX_PREFIX = 2
@@ -32,6 +35,8 @@ class Roles:
     """A decoder of more than two dimensions, which is no matrix."""
     hidden: str | None = None
     """A part of an unembedding that is there in a form that is not read: it must not pass for a missing one."""
+    hidden_embedding: str | None = None
+    """The same of an embedding."""
     absent: tuple[str, ...] = ()
     """Tensors that an index names and no file holds; they would have had a role."""
     warnings: tuple[str, ...] = ()
@@ -68,9 +73,43 @@ def _present_roles(checkpoint: Checkpoint) -> Roles:
         if not away and head and checkpoint.format != "module" and not tensors[head].elements:
             away = {head: f"{head} is empty ({tensors[head].size}): it is no unembedding"}
         if not away:
-            return dataclasses.replace(found, absent=tuple(absent), warnings=tuple(warnings))
+            found = _turned_round(found, tensors, checkpoint.config())
+            return dataclasses.replace(found, absent=tuple(absent), warnings=(*warnings, *found.warnings))
         warnings += away.values()
         tensors = {name: entry for name, entry in tensors.items() if name not in away}
+
+
+def _turned_round(found: Roles, tensors: Mapping[str, TensorEntry], config: Mapping[str, Any]) -> Roles:
+    """Token matrices that are kept one token a column, as other frameworks do, by their shapes."""
+    width, vocab = config.get("hidden_size"), vocabulary_size(config)
+    columns, warnings = set(found.columns), []
+    if found.embedding and found.embedding not in columns and width != vocab:
+        shape = tensors[found.embedding].shape
+        if shape == (width, vocab):
+            columns.add(found.embedding)
+            warnings.append(
+                f"{found.embedding} is {shape[0]} x {shape[1]}, and the config says hidden_size = {width} and "
+                f"vocab_size = {vocab}: it is read as one token a column"
+            )
+    if found.embedding and found.unembedding and not columns:
+        first, head = tensors[found.embedding], tensors[found.unembedding]
+        if first.is_matrix and first.shape[0] != first.shape[1] and head.shape == first.shape[::-1]:
+            columns.add(found.unembedding)
+            warnings.append(
+                f"{found.unembedding} is {head.size}, the embedding {first.size}: it is read as one token a column"
+            )
+    return dataclasses.replace(found, columns=frozenset(columns), warnings=(*found.warnings, *warnings))
+
+
+def _rivals(embedding: str, depth: int, tensors: Mapping[str, TensorEntry]) -> tuple[str, ...]:
+    """A warning where other matrices have the embedding's name but for what stands before it: models side by side."""
+
+    def tail(name: str) -> list[str]:
+        return names.plain(name).split(".", depth)[depth:]
+
+    same = [name for name in tensors if tail(name) == tail(embedding) and not names.LEFT_OUT.search(name)]
+    others = [name for name in same if name != embedding and tensors[name].is_matrix]
+    return (f"{' and '.join(others[:3])} could be the embedding, too: {embedding} is taken",) if others else ()
 
 
 def find_roles(tensors: Mapping[str, TensorEntry]) -> Roles:
@@ -99,6 +138,7 @@ def find_roles(tensors: Mapping[str, TensorEntry]) -> Roles:
                 columns=frozenset(columns),
                 decoder_evidence=evidence,
                 hidden=None if unembedding or not family.unembedding else _part_of_head(family, shown, by_plain),
+                warnings=_rivals(embedding, depth, tensors),
             )
     head = None if decoder else _lone_head(by_plain)
     if head and names.plain(head) == "unembed.W_U":
@@ -106,6 +146,7 @@ def find_roles(tensors: Mapping[str, TensorEntry]) -> Roles:
     return Roles(
         unembedding=head,
         decoder=decoder,
+        hidden_embedding=_part_of_embedding(by_plain),
         stacked=None if decoder else _stacked_decoder(by_plain),
         family="sae" if decoder else None,
         columns=frozenset(columns),
@@ -173,6 +214,18 @@ def _part_of_head(
         for key, entry in by_plain.items():
             _, found, rest = f".{key}".partition(f".{module}.")
             if found and names.below(f"{module}.{rest}", module) and not entry.name.endswith(".weight"):
+                return entry.name
+    return None
+
+
+def _part_of_embedding(by_plain: Mapping[str, TensorEntry]) -> str | None:
+    """A tensor that lies below the name of an embedding, of one that says much."""
+    modules = [
+        name for family in names.FAMILIES for name in family.embedding if re.search(r"\w\.\w+|embed_|_embd", name)
+    ]
+    for key, entry in by_plain.items():
+        for module in modules:
+            if names.below(key[key.find(module) :], module) and not entry.name.endswith(".weight"):
                 return entry.name
     return None
 

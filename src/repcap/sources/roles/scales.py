@@ -63,7 +63,7 @@ def refuse_packed(checkpoint: Checkpoint, entry: TensorEntry) -> None:
     if kind is None and is_integer(entry.dtype):
         module, tensors = entry.name.removesuffix(".weight"), checkpoint.tensors()
         kind = next((what for suffix, what in PACKED_BESIDE if module + suffix in tensors), None)
-        if kind is None and _config_packs(checkpoint.config()) and _scale_name(checkpoint, entry) is None:
+        if kind is None and _config_packs(checkpoint.config()) and scale_beside(checkpoint, entry) is None:
             kind = "quantised according to its config"
     if kind is not None:
         shape = " x ".join(map(str, entry.shape))
@@ -77,7 +77,8 @@ def _config_packs(config: Mapping[str, Any]) -> bool:
     return isinstance(config.get("quantization_config"), dict) or isinstance(config.get("quantization"), dict)
 
 
-def _scale_name(checkpoint: Checkpoint, entry: TensorEntry) -> str | None:
+def scale_beside(checkpoint: Checkpoint, entry: TensorEntry) -> str | None:
+    """The tensor that scales `entry`, by its name."""
     tensors = checkpoint.tensors()
     module = entry.name.removesuffix("weight") if entry.name.endswith("weight") else entry.name + "_"
     return next((module + suffix for suffix in COMPANIONS if module + suffix in tensors), None)
@@ -93,8 +94,14 @@ def apply_scales(checkpoint: Checkpoint, entry: TensorEntry, matrix: Matrix) -> 
     """
     if entry.dtype not in EIGHT_BIT_FLOATS and entry.dtype != "int8":
         return matrix
-    name = _scale_name(checkpoint, entry)
+    name = scale_beside(checkpoint, entry)
     if name is None:
+        block = _configured_block(checkpoint.config())
+        if block and entry.dtype in EIGHT_BIT_FLOATS:
+            raise SourceError(
+                f"{checkpoint.spec}: {entry.name} is {entry.dtype}, its config speaks of scales for blocks of "
+                f"{block[0]} x {block[1]}, and none is beside it: fetch the whole checkpoint"
+            )
         return matrix
     if checkpoint.entry(name).elements > max(matrix.count, matrix.dim, matrix.count * matrix.dim // COMMON_BLOCKS[-1]):
         raise SourceError(_mismatch(matrix, name, checkpoint.entry(name).shape))

@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Mapping
+from typing import Any
 
 from repcap.errors import InputError, MatrixNotFound, SourceError, VectorsError
 from repcap.matrix import HEARD, Matrix, Tokens
 from repcap.sources import names
 from repcap.sources.checkpoint import Checkpoint, TensorEntry
-from repcap.sources.formats.dtypes import is_integer
+from repcap.sources.formats.dtypes import EIGHT_BIT_FLOATS, is_integer
 from repcap.sources.formats.stored_rows import turned
 from repcap.sources.roles.roles import ROLES, Roles, roles_of
-from repcap.sources.roles.scales import ScaledMatrix, apply_scales, refuse_packed
+from repcap.sources.roles.scales import ScaledMatrix, apply_scales, refuse_packed, scale_beside
 from repcap.sources.roles.tying import Tying, judge_tying, vocabulary_size
 from repcap.sources.tokens import MAX_ID, MappedTokens
 from repcap.text import printable
@@ -61,7 +62,8 @@ def choose(checkpoint: Checkpoint, matrix: str = "embedding") -> Matrix:
             *(roles.warnings if role != "matrix" else ()),
             *(tying.warnings if is_token_matrix else ()),
             *_stand_in_warning(matrix, role, name),
-            *(token_warnings(opened.count, opened.tokens) if is_token_matrix else ()),
+            *(token_warnings(opened.count, opened.tokens, checkpoint.config()) if is_token_matrix else ()),
+            *_unscaled_warning(checkpoint, name, role),
             *_adapter_warning(checkpoint, name),
         ),
     )
@@ -116,12 +118,23 @@ def _stand_in_warning(asked: str, role: str, name: str) -> tuple[str, ...]:
     return (f"the source holds no embedding: its unembedding {name} is measured",)
 
 
-def token_warnings(rows: int | None, tokens: Tokens | None) -> tuple[str, ...]:
-    """What to say of a tokenizer that knows more ids than the matrix has rows."""
-    beyond = tokens.count - rows if tokens is not None and rows is not None else 0
-    if beyond <= 0 or tokens is None:
+def token_warnings(rows: int | None, tokens: Tokens | None, config: Mapping[str, Any]) -> tuple[str, ...]:
+    """What to say of a tokenizer that knows more ids than the matrix has rows, and of a config that wants more."""
+    found, vocab = [], vocabulary_size(config)
+    if tokens is not None and rows is not None and tokens.count > rows:
+        beyond = tokens.count - rows
+        found.append(f"the tokenizer knows {tokens.count} ids, the matrix has {rows} rows: {beyond} ids have no row")
+    if vocab is not None and rows is not None and vocab > rows:
+        found.append(f"the config says vocab_size = {vocab}, the matrix has {rows} rows: it may be a part of one")
+    return tuple(found)
+
+
+def _unscaled_warning(checkpoint: Checkpoint, name: str, role: str) -> tuple[str, ...]:
+    entry = checkpoint.entry(name)
+    codes = entry.dtype in EIGHT_BIT_FLOATS or (role in TOKEN_ROLES and is_integer(entry.dtype))
+    if not codes or scale_beside(checkpoint, entry) is not None:
         return ()
-    return (f"the tokenizer knows {tokens.count} ids, the matrix has {rows} rows: {beyond} ids have no row",)
+    return (f"{name} is {entry.dtype} and no scale is beside it: it is measured as it is stored",)
 
 
 def _adapter_warning(checkpoint: Checkpoint, name: str) -> tuple[str, ...]:
@@ -160,6 +173,11 @@ def _embedding(checkpoint: Checkpoint, roles: Roles, tying: Tying) -> tuple[str,
         return roles.embedding, "embedding", tying.evidence
     if roles.decoder is not None:
         return roles.decoder, "decoder", roles.decoder_evidence
+    if roles.hidden_embedding is not None:
+        raise MatrixNotFound(
+            f"{checkpoint.spec}: an embedding is there in a form that is not read ({roles.hidden_embedding}); name "
+            "another tensor with --matrix"
+        )
     if not checkpoint.complete:
         also = f"; the unembedding {roles.unembedding} is here: --matrix unembedding" if roles.unembedding else ""
         raise MatrixNotFound(
@@ -191,15 +209,18 @@ def _refuse_stacked(checkpoint: Checkpoint, roles: Roles) -> None:
 
 
 def _refuse_adapter(checkpoint: Checkpoint) -> None:
-    """An adapter of LoRA parts alone is no model."""
-    if not all("lora_" in name for name in checkpoint.tensors()) or not checkpoint.tensors():
+    """An adapter alone is no model."""
+    facts, tensors = checkpoint.facts("adapter_config.json"), checkpoint.tensors()
+    lora = all("lora_" in name for name in tensors)
+    if not tensors or not (lora or ("peft_type" in facts and checkpoint.adapter)):
         return
-    base = checkpoint.facts("adapter_config.json").get("base_model_name_or_path")
+    base = facts.get("base_model_name_or_path")
     whose = f"an adapter for {base}" if isinstance(base, str) and base else "an adapter (its base model is not named)"
     way = f"measure {base}" if isinstance(base, str) and base else "measure its base model"
+    parts = "LoRA parts" if lora else "parts"
     raise MatrixNotFound(
-        f"{checkpoint.spec} holds the LoRA parts of {whose} and no weights of their own: {way}, or merge the adapter "
-        "into it first"
+        f"{checkpoint.spec} holds the {parts} of {whose} and no weights of their own: {way}, or merge the adapter into "
+        "it first"
     )
 
 

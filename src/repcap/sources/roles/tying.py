@@ -93,6 +93,8 @@ def _config_words(said: bool | None) -> str:
 def _without_head(checkpoint: Checkpoint, said: bool | None) -> Tying:
     if not checkpoint.complete or checkpoint.renames:
         return Tying(said, f"{checkpoint.missing}; {_config_words(said)}")
+    if checkpoint.adapter:
+        return Tying(said, f"an adapter holds only what was trained; {_config_words(said)}")
     evidence = "no unembedding in the source"
     if said is False:
         warning = f"the config says tie_word_embeddings = false, but there is {evidence}: taken as tied"

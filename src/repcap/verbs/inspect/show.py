@@ -10,7 +10,7 @@ from rich.text import Text
 
 from repcap.console.common import new_table
 from repcap.sources.roles.inspection import Candidate, Inspection
-from repcap.text import printable
+from repcap.text import abridged, printable
 
 
 def parts(result: Inspection, all_tensors: bool = False) -> Iterator[RenderableType]:
@@ -50,4 +50,4 @@ def _facts(found: Inspection) -> list[str]:
 def _plain(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return abridged(", ".join(map(str, value)) if isinstance(value, list) else str(value), 120)
