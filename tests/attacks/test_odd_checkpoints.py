@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import struct
 from pathlib import Path
 
@@ -315,3 +316,11 @@ def test_files_that_may_not_be_read(here) -> None:
     os.close(written)
     os.waitpid(child, 0)
     assert os.read(read, 1000).decode() == "model.safetensors cannot be read: permission denied"
+
+
+def test_the_list_of_reports_names_tests_that_are_there() -> None:
+    attacks = Path(__file__).parent
+    named = re.findall(r"`((?:tests/)?[\w/]*test_\w+)`", (attacks / "README.md").read_text())
+    roots = (attacks, attacks.parent / "sources", attacks.parents[1])
+    assert len(named) > 30
+    assert [name for name in named if not any((root / f"{name}.py").is_file() for root in roots)] == []

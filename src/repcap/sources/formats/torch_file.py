@@ -192,6 +192,9 @@ def load_tensors(path: Path) -> dict[str, torch.Tensor]:
             found = flatten(torch.load(path, map_location="cpu", weights_only=True))
     except pickle.UnpicklingError as error:
         named = REFUSED.search(str(error))
+        # torch leaves out the last character of a line, also where that is not its end.
+        if named and path.read_bytes()[:-1].endswith(named.group(1).rpartition(".")[2].encode()):
+            raise unreadable(str(path), EOFError("it ends in the middle of a name"), DiskFile.again) from error
         what = f"asks for {named.group(1)} to be called" if named else "holds more than tensors"
         raise refusal(str(path), what) from error
     except (MemoryError, SourceError):
