@@ -124,7 +124,7 @@ def run(argv: Sequence[str]) -> int:
         code = app(args or ["--help"], prog_name="repcap", standalone_mode=completing)
         sys.stdout.flush()  # a full disk is met here, not when Python exits
         if code == interrupt.CODE:  # what typer makes of a KeyboardInterrupt
-            return fail("interrupted", interrupt.CODE)
+            return fail(*interrupt.ending())
         return int(code) if isinstance(code, int) else 0
     except BrokenPipeError:
         return _reader_gone()
@@ -180,4 +180,6 @@ def entry() -> Any:
     """Run the command line on the program's arguments, and exit."""
     interrupt.install()
     _prepare_streams()
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    interrupt.leave_alone()
+    sys.exit(code)

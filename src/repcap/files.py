@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,24 +26,21 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         if the directory of `path` does not exist or cannot be written.
     """
     target = Path(path)
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=f"{target.suffix}", dir=target.parent)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputError(f"cannot write {target}: {reason}; give a path in a directory that exists") from error
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        # mkstemp makes the file private; give it what an ordinary new file would have.
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
+    temporary = target.parent / f".{target.name}.{secrets.token_hex(4)}{target.suffix}"
+    try:  # from the first, so that a signal leaves no file behind wherever it comes
+        try:
+            # Not of tempfile, which makes private files.
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise InputError(f"cannot write {target}: {reason}; give a path in a directory that exists") from error
         yield temporary
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
         temporary.replace(target)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # of a directory that may not be written, for one
+            temporary.unlink()
         raise
 
 

@@ -31,7 +31,7 @@ def show_batch(batch: Batch, json: bool, table_of: Callable[[list[Any]], Table])
     if json:
         print_json(batch)
         return
-    with Store(batch.store, "read") as opened:
+    with Store(batch.store) as opened:  # to write: who only reads leaves SQLite's empty log behind
         found = [result for key in batch.units for result in opened.unit(key)]
     console = stdout()
     if found:

@@ -72,7 +72,7 @@ def explain(error: BaseException, verb: str | None, flags: Flags) -> int:
         message: str = error.format_message()
         return fail(f"{message.rstrip('.')}; see {hint}", 2) if message else 2
     if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
-        return fail("interrupted", interrupt.CODE)
+        return fail(*interrupt.ending())
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return fail(f"{where}{error.strerror or error}", 2)
