@@ -55,7 +55,7 @@ def write_parquet(names: Sequence[str], rows: Rows, path: str | os.PathLike[str]
             values = [None if value is None else str(value) for value in values]
         arrays[name] = pa.array(values)
     with atomic_path(path) as temporary:
-        parquet.write_table(pa.table(arrays), temporary)
+        parquet.write_table(pa.table(arrays), temporary, write_page_checksum=True)
 
 
 def _pyarrow() -> tuple[Any, Any]:
@@ -104,7 +104,7 @@ def read_rows(path: str | os.PathLike[str]) -> tuple[list[str], list[dict[str, A
     check_rows_path(path)
     try:
         if Path(path).suffix.lower() == ".parquet":
-            table = _pyarrow()[1].read_table(path)
+            table = _pyarrow()[1].read_table(path, page_checksum_verification=True)
             return list(table.column_names), table.to_pylist()
         with Path(path).open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)

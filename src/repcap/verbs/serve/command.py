@@ -5,10 +5,13 @@ from __future__ import annotations
 import errno
 import sys
 import tempfile
-from contextlib import ExitStack
+import time
+from contextlib import ExitStack, suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socket import SHUT_RDWR, socket
+from threading import Lock
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +22,8 @@ from repcap.page.gathering import PublishedOption, SourcesArgument, gather
 from repcap.page.site import build
 
 HOST = "127.0.0.1"
+MOST, PATIENCE = 256, 60.0
+"""Connections at once, and seconds that one has for its request and to read the answer."""
 
 
 def command(
@@ -64,7 +69,51 @@ def open_server(directory: Path, port: int) -> ThreadingHTTPServer:
 
 
 class Server(ThreadingHTTPServer):
+    """A thread a connection, bounded: one that is late is closed, and the oldest one where there are too many.
+
+    So clients that send or read a byte a second, or nothing, hold neither a newcomer nor memory.
+    """
+
     daemon_threads = True
+    request_queue_size = 256  # connections that come at once wait here, and are not refused
+
+    def __init__(self, *args: Any) -> None:
+        self._since: dict[socket, float] = {}
+        """Connections that are open, the oldest first."""
+        self._lock = Lock()
+        super().__init__(*args)
+
+    def get_request(self) -> tuple[socket, Any]:
+        try:
+            request, address = super().get_request()
+        except OSError:  # no file is left to the process
+            self._close_oldest(len(self._since) // 2)
+            raise
+        with self._lock:
+            self._since[request] = time.monotonic()
+        self._close_oldest(MOST)
+        return request, address
+
+    def service_actions(self) -> None:
+        late = time.monotonic() - PATIENCE
+        with self._lock:
+            in_time = sum(since > late for since in self._since.values())
+        self._close_oldest(in_time)
+
+    def _close_oldest(self, keep: int) -> None:
+        """Close all but the `keep` newest; their threads find that nobody is there, and end."""
+        with self._lock:
+            old = list(self._since)[: max(0, len(self._since) - keep)]
+            for request in old:
+                del self._since[request]
+        for request in old:
+            with suppress(OSError):
+                request.shutdown(SHUT_RDWR)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._since.pop(request, None)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A reader that goes away in the middle is no error; anything else is shown as Python does."""
