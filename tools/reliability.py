@@ -73,7 +73,10 @@ def lines(bench: Bench, tries: int, only: list[str], mounts: bool) -> Iterator[L
 
 def table(found: list[Line]) -> str:
     """The lines as Markdown; programs that met the same fault alike stand together."""
-    rows = ["| fault | made by | command | tries | rows at stake | lost | what the user sees |", "|---|---|---|--:|--:|--:|---|"]
+    rows = [
+        "| fault | made by | command | tries | rows at stake | lost | what the user sees |",
+        "|---|---|---|--:|--:|--:|---|",
+    ]
     for line in found:
         said = line.says[0].removeprefix("repcap: error: ") if line.says else "nothing: it goes on"
         if line.fault == "SIGKILL" or (line.fault == "clock changes"):

@@ -98,7 +98,9 @@ class Bench:
         place.mkdir()
         return place / f"out{program.ending}"
 
-    def start(self, words: list[str], *, clock: bool = False, limit: int | None = None, readonly: Path | None = None) -> Any:
+    def start(
+        self, words: list[str], *, clock: bool = False, limit: int | None = None, readonly: Path | None = None
+    ) -> Any:
         """The program as a process in a session of its own."""
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
         if clock:
