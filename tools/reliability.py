@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -78,10 +79,8 @@ def table(found: list[Line]) -> str:
         "|---|---|---|--:|--:|--:|---|",
     ]
     for line in found:
-        said = line.says[0].removeprefix("repcap: error: ") if line.says else "nothing: it goes on"
-        if line.fault == "SIGKILL" or (line.fault == "clock changes"):
-            said = "nothing: the process is gone" if line.fault == "SIGKILL" else "nothing"
-        said = said if len(said) < 110 else said[:107] + "..."
+        said = line.says[0].removeprefix("repcap: error: ") if line.says else "nothing"
+        said = re.sub(r"\S*/(out\.\w+)", r"\1", said).replace("|", "\\|")  # no folder of the try
         rows.append(
             f"| {line.fault} | {line.how} | `{line.program}` | {line.tries} | {line.stake} | {line.lost} | {said} |"
         )

@@ -21,14 +21,14 @@ from reliability_programs import Program, Rows, checkpoint_steps, make_inputs, p
 
 PATIENCE = 180.0
 """Seconds until a run that does not end is a fault of its own."""
-# Signals are handled before torch is there; a search saves its state at every step instead of every 30 s.
+# Signals are handled before torch is there; a search saves its state ten times a second instead of every 30 s.
 _BOOT = """
 import sys
 from repcap.console import interrupt
 interrupt.install()
 if "pack" in sys.argv[1:2]:
     from repcap.packing.search.resume import Checkpoint
-    Checkpoint.__init__.__defaults__ = (0.0,)
+    Checkpoint.__init__.__defaults__ = (0.1,)
 from repcap.__main__ import main
 main()
 """
@@ -249,7 +249,7 @@ def stopped(bench: Bench, program: Program, out: Path, number: signal.Signals, *
     seen: int | set[str] = 0 if program.name == "pack" else set()
     draw = bench.random.random
     if draw() < 0.7:  # after a random number of results and a moment more
-        whole = 500 if program.name == "pack" else len(bench.clean[program.name])
+        whole = 300 if program.name == "pack" else len(bench.clean[program.name])
         goal = bench.random.randint(1, max(1, int(0.8 * whole)))
         while amount(seen) < goal and process.poll() is None:
             seen = progress(program, out)

@@ -98,7 +98,12 @@ def test_slow_clients_hold_nobody(site):
 def test_two_hundred_requests_at_once(site):
     with serving(site) as (_, port), ThreadPoolExecutor(CLIENTS) as pool:
         together = threading.Barrier(CLIENTS)
-        list(pool.map(lambda _: together.wait(20) and None or answered(port, 8.0), range(CLIENTS)))
+
+        def one(_):
+            together.wait(20)
+            return answered(port, 8.0)
+
+        assert len(list(pool.map(one, range(CLIENTS)))) == CLIENTS
         answered(port)
 
 
