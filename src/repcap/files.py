@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from repcap.errors import InputError
+
+if sys.platform != "win32":
+    import fcntl
 
 
 @contextmanager
@@ -42,6 +46,25 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         with suppress(OSError):  # of a directory that may not be written, for one
             temporary.unlink()
         raise
+
+
+@contextmanager
+def held_directory(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Have the directory of `path` to oneself, among processes that ask for it with this function; waits for it.
+
+    For what reads a file and writes it anew. The lock goes with the process, however that ends, and leaves no file. On
+    Windows, and where a file system knows no locks, nothing is held.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    handle = os.open(Path(path).parent, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def check_directory(path: str | os.PathLike[str]) -> None:

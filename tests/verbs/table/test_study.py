@@ -216,3 +216,44 @@ def test_a_broken_parquet_file_gets_one_line(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"PAR1 no table")
     with pytest.raises(InputError, match="cannot read"):
         repcap.table(3, eps=0.2, out=tmp_path / "a.parquet")
+
+
+def test_rows_of_another_run_on_the_same_file_stay(tmp_path):
+    """Four processes write different rows into one file; also where one writes between our looks at it."""
+    path = tmp_path / "table.csv"
+    program = "import sys, repcap; repcap.table(range(int(sys.argv[1]), 250, 4), eps=0.3, out=sys.argv[2])"
+    running = [subprocess.Popen([sys.executable, "-c", program, str(2 + turn), str(path)]) for turn in range(4)]
+    assert [process.wait(120) for process in running] == [0] * 4
+    assert [row["d"] for row in read_rows(path)[1]] == list(range(2, 250))
+    assert [one.name for one in tmp_path.iterdir()] == ["table.csv"]
+
+    def between(done, total):
+        if done == 1:
+            repcap.table([900], eps=0.3, out=path)
+
+    repcap.table([700, 701], eps=0.3, out=path, on_progress=between)
+    assert [row["d"] for row in read_rows(path)[1]][-3:] == [700, 701, 900]
+
+
+@pytest.mark.parametrize("damage", ["\0\0\0", "x", ""])
+def test_a_row_with_a_value_that_it_cannot_have_is_refused(tmp_path, damage):
+    path = tmp_path / "table.csv"
+    repcap.table(range(2, 6), eps=0.3, out=path)
+    held = path.read_text()
+    for name in ("random coding", "0.3010299956639812", "false"):
+        path.write_text(held.replace(name, damage, 1))
+        if (name, damage) == ("random coding", "x"):
+            continue  # a name like another
+        with pytest.raises(InputError, match=r"did not write: restore a copy, move it away and run again"):
+            repcap.table(range(2, 6), eps=0.3, out=path)
+
+
+def test_a_parquet_table_with_other_bytes_is_refused(tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "table.parquet"
+    repcap.table(range(2, 6), eps=0.3, out=path)
+    data = bytearray(path.read_bytes())
+    data[60] ^= 0xFF  # in the first column
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=f"cannot read {path}"):
+        repcap.table(range(2, 6), eps=0.3, out=path)

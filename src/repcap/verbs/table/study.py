@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ from repcap.bracket.known import at_epsilon, at_k
 from repcap.constructions.certificate import certificate
 from repcap.domain import check_eps, check_log_k, scalar_d
 from repcap.errors import InputError
-from repcap.files import check_directory, write_json
+from repcap.files import check_directory, held_directory, write_json
 from repcap.numerics import format_power
 from repcap.options import Option, Refresh, verb
 from repcap.result import Result
@@ -132,7 +133,8 @@ def table(
         for Parquet without pyarrow.
     """
     asked, points = _points(d, eps, k)
-    held = {} if out is None else _held(out, asked)
+    file = None if out is None else _File(out, asked)
+    held = {} if file is None else file.rows
     folder = None if certificates is None else _folder(certificates)
     stale = {point for point in points if refresh or held.get(point, {}).get("repcap_version") != __version__}
     todo = [point for point in points if point in stale or not _certified(held[point], folder)]
@@ -142,14 +144,14 @@ def table(
             row = _known(asked, *point) if point in stale else held[point]
             held[point] = row if folder is None else {**row, "certificate": _certify(row, asked, folder)}
             done += 1
-            if out is not None and (done - written >= CHUNK or time.monotonic() - since > PAUSE):
-                _write(out, held)
+            if file is not None and (done - written >= CHUNK or time.monotonic() - since > PAUSE):
+                file.write()
                 written, since = done, time.monotonic()
             if on_progress is not None:
                 on_progress(done, len(todo))
     finally:
-        if out is not None and (written < done or not Path(out).exists()):
-            _write(out, held)
+        if file is not None and (written < done or file.stamp is None):
+            file.write()
     return LineTable(
         asked=asked,
         lines=tuple(held[point] for point in points),
@@ -227,20 +229,49 @@ def _certified(row: Row, folder: Path | None) -> bool:
 # The file ---------------------------------------------------------------------------------------------------------
 
 
-def _held(path: str | os.PathLike[str], asked: str) -> dict[Point, Row]:
-    """The rows of the file; none where it is not there yet."""
-    check_rows_path(path)
-    check_directory(path)
-    if not Path(path).exists():
-        return {}
-    names, rows = read_rows(path)
-    needed = {"d", asked, "explicit.coherence", "explicit.parts", "repcap_version"}
-    if not needed <= set(names):
-        raise InputError(f"{path} is no table of d and {asked} that repcap table wrote; give another file")
-    try:
-        return {(row["d"], row[asked]): row for row in map(_nested, rows)}
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path} holds a row that repcap table did not write; give another file") from error
+class _File:
+    """The rows of the file, by their points; none where it is not there yet."""
+
+    def __init__(self, path: str | os.PathLike[str], asked: str) -> None:
+        check_rows_path(path)
+        check_directory(path)
+        self.path, self.asked = Path(path), asked
+        self.rows: dict[Point, Row] = {}
+        self.stamp: object = None
+        """Of the file as it was last read or written."""
+        self._take_in()
+
+    def write(self) -> None:
+        """All rows, by what was asked for and d; those too that another run has written meanwhile."""
+        with held_directory(self.path):
+            self._take_in()
+            rows = [flattened(self.rows[point]) for point in sorted(self.rows, key=lambda point: (point[1], point[0]))]
+            write_rows(list(dict.fromkeys(name for row in rows for name in row)), rows, self.path)
+            self.stamp = self._stamp()
+
+    def _take_in(self) -> None:
+        """Rows of the file that we do not have, if it is another one than the last time."""
+        if (stamp := self._stamp()) == self.stamp or stamp is None:
+            return
+        names, rows = read_rows(self.path)
+        needed = {"d", self.asked, "explicit.coherence", "explicit.parts", "repcap_version"}
+        if not needed <= set(names):
+            raise InputError(
+                f"{self.path} is no table of d and {self.asked} that repcap table wrote; give another file"
+            )
+        try:
+            there = {(row["d"], row[self.asked]): row for row in map(_nested, rows)}
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            advice = "restore a copy, move it away and run again, or give another file"
+            raise InputError(f"{self.path} holds a row that repcap table did not write: {advice}") from error
+        self.rows |= {point: row for point, row in there.items() if point not in self.rows}
+        self.stamp = stamp
+
+    def _stamp(self) -> object:
+        with suppress(OSError):
+            found = self.path.stat()
+            return found.st_ino, found.st_mtime_ns, found.st_size
+        return None
 
 
 def _nested(flat: Mapping[str, Any]) -> Row:
@@ -249,6 +280,8 @@ def _nested(flat: Mapping[str, Any]) -> Row:
         first, _, second = name.partition(".")
         if name == "explicit.parts":
             value = json.loads(value)
+        elif flat["repcap_version"] == __version__ and not _possible(name, value):
+            raise ValueError(name)
         if second:
             row.setdefault(first, {})[second] = value
         elif value is not None or name != "certificate":
@@ -256,7 +289,9 @@ def _nested(flat: Mapping[str, Any]) -> Row:
     return {**row, "repcap_version": str(row["repcap_version"])}
 
 
-def _write(path: str | os.PathLike[str], held: Mapping[Point, Row]) -> None:
-    """All rows, by what was asked for and d."""
-    rows = [flattened(held[point]) for point in sorted(held, key=lambda point: (point[1], point[0]))]
-    write_rows(list(dict.fromkeys(name for row in rows for name in row)), rows, path)
+def _possible(name: str, value: Any) -> bool:
+    """Whether a column can hold this value: a damaged file has others."""
+    if value is None:
+        return name in ("explicit.k", "certificate")
+    text = name in ("certificate", "repcap_version") or name.endswith(".name")
+    return isinstance(value, str) == text and not (text and not value.isprintable())
