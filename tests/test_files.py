@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,15 @@ def test_an_error_leaves_the_old_file_and_no_other(tmp_path):
         raise RuntimeError("in the middle")
     assert target.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_is_said_of_the_file(tmp_path):
+    target, full = tmp_path / "a.txt", Path("/dev/full")
+    with pytest.raises(OSError, match="No space left") as caught, atomic_path(target), full.open("w") as file:
+        file.write("x" * 100_000)
+    assert caught.value.filename == str(target)
+    assert not list(tmp_path.iterdir())
 
 
 def test_missing_directory_says_what_to_do(tmp_path):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import collections
+import json
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -10,6 +13,8 @@ import pytest
 import engine_jobs as jobs
 from repcap.errors import InputError, RepcapError
 from repcap.jobs.engine import LOST, Unit, run
+from repcap.jobs.store import Store
+from survey_jobs import make_checkpoint
 
 ray = pytest.importorskip("ray", reason="the extra [ray] is not installed")
 pytestmark = pytest.mark.slow
@@ -93,6 +98,29 @@ def test_no_cluster_there():
         run([Unit("a", 1)], jobs.square, "ray:127.0.0.1:1", on_result=pytest.fail, on_failure=pytest.fail)
 
 
+def test_track_on_a_cluster(cluster, tmp_path):
+    """The command, run for real: the points, the store and what a second run skips are those of this process."""
+    from repcap.verbs.track.study import track
+
+    paths = [str(make_checkpoint(tmp_path / f"run/step{step}", 30, 6, step, head="own")[0]) for step in (1, 2, 3, 4)]
+    whole, store = track(paths, matrix="both"), tmp_path / "run.sqlite"
+    words = ["track", *paths, "--matrix", "both", "--store", str(store), "--engine", f"ray:{cluster.address}", "--json"]
+    command = [sys.executable, "-m", "repcap", *words]
+    for _ in range(2):
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert found["points"] == json.loads(json.dumps([point.to_dict() for point in whole.points]))
+        with Store(store, "read") as opened:
+            held = [(item.record["step"], item.created) for item in opened.records("step")]
+        assert [step for step, _ in sorted(held)] == [1, 2, 3, 4]
+    assert not ray.is_initialized()
+    again = track(paths, matrix="both", store=store)  # in this process: the key does not hold the engine
+    with Store(store, "read") as opened:
+        assert held == [(item.record["step"], item.created) for item in opened.records("step")]
+    assert again.points == whole.points
+
+
 def test_a_node_that_dies_in_the_middle_costs_no_result(cluster, tmp_path):
     """The cluster has one node less afterwards."""
     log, answered = tmp_path / "log", tmp_path / "answered"
@@ -123,7 +151,6 @@ def test_a_node_that_dies_in_the_middle_costs_no_result(cluster, tmp_path):
 
 def test_a_sweep_survives_the_death_of_a_node(cluster, tmp_path):
     """Real cells into a real store, the last node but the head killed in the middle: every cell once."""
-    from repcap.jobs.store import Store
     from repcap.verbs.sweep.study import grid, sweep
 
     path, victim, threads = tmp_path / "cells.sqlite", cluster.others[1], []

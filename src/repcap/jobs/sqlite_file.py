@@ -160,9 +160,9 @@ class StoreFile:
                     f"{self.path} cannot be read or written ({text}): check the disk, its quota and the limit on the "
                     "size of files, then run again; what was stored is kept"
                 ) from error
-            if "readonly" in text:
+            if "readonly" in text or "unable to open" in text:
                 raise StoreError(
-                    f"{self.path} may not be written: change its permissions, or use another --store"
+                    f"{self.path} or its directory may not be written: change the permissions, or use another --store"
                 ) from error
             if "malformed" in text:
                 raise StoreError(

@@ -80,7 +80,8 @@ def pack(
     constructions
         Also a subset of an explicit set counts. Where one attains the proven bound, no search is run.
     checkpoint
-        File that the search writes its state to every 30 s and starts from if it exists; removed at the end.
+        File that the search writes its state to every 30 s and at the end, and starts from if it exists. Remove it when
+        the vectors are safe.
     keep_on_interrupt
         Whether Ctrl-C returns the best so far (`interrupted` is set) instead of raising KeyboardInterrupt.
 

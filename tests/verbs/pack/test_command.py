@@ -245,6 +245,27 @@ def test_ctrl_c_keeps_the_best_and_resume_goes_on(repcap, tmp_path):
     assert "--resume" in refused.err
 
 
+def test_a_finished_search_survives_a_disk_without_room_for_its_vectors(repcap, tmp_path, monkeypatch):
+    out = tmp_path / "v.safetensors"
+    words = ("pack", 60, 9, "--no-constructions", "--steps", 30, "--out", out, "--json")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("repcap.verbs.pack.command.save", full)
+        failed = repcap(*words)
+    assert (failed.code, failed.err.splitlines()[-1]) == (2, "repcap: error: No space left on device")
+    patched = "repcap.packing.search.optimise.Search._new_descent"
+    with monkeypatch.context() as patch:
+        patch.setattr(patched, lambda *_: pytest.fail("it searches again"))
+        resumed = repcap(*words, "--resume")
+    assert resumed.code == 0, resumed.err
+    assert [one.name for one in tmp_path.iterdir()] == [out.name]
+    whole = repcap("pack", 60, 9, "--no-constructions", "--steps", 30, "--no-save", "--json").json
+    assert (resumed.json["coherence"], resumed.json["steps"]) == (whole["coherence"], whole["steps"])
+
+
 def test_sigkill_loses_what_came_after_the_last_checkpoint_only(repcap, tmp_path):
     out = tmp_path / "v.safetensors"
     checkpoint = tmp_path / "v.safetensors.checkpoint"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+
 import pytest
 import torch
 from safetensors.torch import save_file
 
+from killing import kill_at_random
 from repcap import geometry
 from repcap.errors import InputError, SourceError, VectorsError
 from repcap.geometry.measurement import measuring
@@ -171,6 +175,41 @@ def test_a_run_that_was_stopped_goes_on(checkpoint, tmp_path, repcap, monkeypatc
     assert len(begun) == 8  # itself, and the one after it
     with Store(store, "read") as opened:
         assert {item.kind for item in opened.records("step")} == {"step"}
+
+
+DRIVER = """
+import sys, time
+from repcap.cli import run
+from repcap.verbs.track import study
+measure = study.measure_step
+study.measure_step = lambda payload: time.sleep(0.02) or measure(payload)
+sys.exit(run(["track", {run!r}, "--store", {store!r}, "--quiet"]))
+"""
+
+
+def test_a_killed_run_goes_on_and_loses_nothing(checkpoint, tmp_path, repcap):
+    """SIGKILL at two random moments; the third run measures what is missing, and gives what one run gives."""
+    for step in range(24):
+        checkpoint(f"run/step{step}", torch.randn(20, 4))
+    run, store, script = str(tmp_path / "run"), tmp_path / "run.sqlite", tmp_path / "driver.py"
+    script.write_text(DRIVER.format(run=run, store=str(store)))
+    kept = kill_at_random(script, store, {**os.environ, "OMP_NUM_THREADS": "1"}, times=2, most=8, seed=3)
+    assert 2 <= kept < 24
+    with Store(store, "read") as opened:
+        before = {item.key: (item.record, item.created) for item in opened.records()}
+    found = repcap("track", run, "--store", store, "--json")
+    assert found.code == 0
+    whole = track([run])
+    assert found.json["points"] == json.loads(json.dumps([point.to_dict() for point in whole.points]))
+    with Store(store, "read") as opened:
+        after = {item.key: (item.record, item.created) for item in opened.records()}
+    assert len(after) == 24
+    assert before.items() <= after.items()  # nothing was measured twice
+    assert {path.name for path in tmp_path.iterdir()} <= {"run", "driver.py", "run.sqlite", *SIDES}
+
+
+SIDES = ("run.sqlite-wal", "run.sqlite-shm")
+"""SQLite's, which the reader above leaves."""
 
 
 def test_other_processes_give_the_same(checkpoint, tmp_path):

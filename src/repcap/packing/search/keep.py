@@ -36,7 +36,7 @@ class BestRows:
             if self._file is None:
                 self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this object
             self._file.seek(0)
-            rows.contiguous().numpy().tofile(self._file)
+            self._file.write(rows.contiguous().numpy().data)
             self._file.flush()
         elif self._rows is None:
             self._rows = rows.detach().cpu().clone()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import ClassVar
 
 import numpy as np
@@ -149,6 +150,9 @@ class Search:
         k, d = self.task.k, self.task.d
         small = k <= SMALL and self.starts > 1 and self.start is None and self.budget.seconds is None
         interrupted = False
+        s = self.state
+        # The checkpoint of a search that had ended: its rows are polished, and would come out otherwise once more.
+        ended = s.rows is not None and not s.tensors and (s.restart >= self.starts or self._done())
         try:
             (self._run_batches if small else self._run_descents)()
         except KeyboardInterrupt:
@@ -159,13 +163,13 @@ class Search:
                 self.checkpoint.write(self.snapshot())
         if self._descent is not None:
             self._take(self._descent)
-        s = self.state
         if s.rows is None:
             raise KeyboardInterrupt  # stopped before the first pass: there is nothing to keep
-        if not interrupted and k * d <= LARGEST and k <= MOST_LINES:
+        if not interrupted and not ended and k * d <= LARGEST and k <= MOST_LINES:
             s.rows, s.coherence = polished(s.rows)
         if not interrupted and self.checkpoint is not None:
-            self.checkpoint.remove()
+            with suppress(OSError, InputError):  # a full disk; there may be room for the vectors
+                self.checkpoint.write(self.snapshot())  # not removed: the vectors are in no other file yet
         seconds = time.perf_counter() - self._began
         return Found(s.rows, s.label, s.steps, interrupted, {"search_seconds": seconds})
 

@@ -92,10 +92,6 @@ class Checkpoint:
         descent = {name.removeprefix("descent."): t for name, t in tensors.items() if name.startswith("descent.")}
         return SearchState(**numbers, rows=tensors.get("best"), tensors=descent)
 
-    def remove(self) -> None:
-        """The search is finished: its state is no longer needed."""
-        self.path.unlink(missing_ok=True)
-
 
 def _numbers(text: str) -> dict[str, Any]:
     """The numbers of a state, as `Checkpoint.write` left them.

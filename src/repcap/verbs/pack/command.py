@@ -14,6 +14,7 @@ from repcap.constructions import by_command
 from repcap.constructions.build import named_lines
 from repcap.constructions.lines import Prefix
 from repcap.errors import InputError, RepcapError
+from repcap.files import check_directory
 from repcap.packing.coherence import coherence
 from repcap.packing.entry import pack
 from repcap.packing.packed import Packing
@@ -115,6 +116,8 @@ def _pack(k: int, d: int, options: Options, output: _Output, json: bool) -> None
         )
     if output.save:
         packing = _saved(packing, path, output.force)
+        if keep and not packing.interrupted:
+            checkpoint.unlink(missing_ok=True)  # only now: a full disk or a signal must not cost the whole search
     present(packing, json)
     target = options["target"]
     if target is not None and packing.coherence > target and not packing.interrupted:
@@ -129,6 +132,7 @@ def _prepare(path: Path, checkpoint: Path, output: _Output) -> None:
     vectors_ending(path)
     if not path.absolute().parent.is_dir():
         raise InputError(f"--out {path}: no directory {path.absolute().parent}; make it first")
+    check_directory(path)
     if checkpoint.exists() and not output.resume:
         if not output.force:
             raise InputError(f"{checkpoint} holds an unfinished search: go on with --resume, or drop it: --force")
