@@ -69,8 +69,8 @@ def programs(rows: int) -> list[Program]:
         Program("table", ("table", "--d", f"2..{10 * rows}", "--eps", "0.3", "--out", "{out}"), csv_rows, ".csv"),
         Program("table, Parquet", ("table", "--d", f"2..{10 * rows}", "--eps", "0.3", "--out", "{out}"), parquet_rows,
                 ".parquet"),
-        Program("pack", ("pack", "200", "10", "--no-constructions", "--symmetry", "1", "--steps", "150", "--restarts",
-                         "2", "--out", "{out}"), vector_rows, ".safetensors", ("--resume",)),
+        Program("pack", ("pack", "200", "10", "--no-constructions", "--symmetry", "1", "--steps", "300", "--restarts",
+                         "1", "--out", "{out}"), vector_rows, ".safetensors", ("--resume",)),
     ]  # fmt: skip
 
 

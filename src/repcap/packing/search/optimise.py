@@ -26,6 +26,8 @@ from repcap.packing.search.settle import settle
 from repcap.packing.search.starts import generator_for, random_start, start_from
 from repcap.packing.search.symmetry import TRIVIAL, Cyclic, automatic_order, random_cyclic
 
+ENDED = "ended"
+"""Stands among the numbers of a search that has ended."""
 SMALL = 512
 """Lines up to which several restarts run as one batch."""
 
@@ -152,7 +154,7 @@ class Search:
         interrupted = False
         s = self.state
         # The checkpoint of a search that had ended: its rows are polished, and would come out otherwise once more.
-        ended = s.rows is not None and not s.tensors and (s.restart >= self.starts or self._done())
+        ended = ENDED in s.numbers and (s.restart >= self.starts or self._done())
         try:
             (self._run_batches if small else self._run_descents)()
         except KeyboardInterrupt:
@@ -169,7 +171,8 @@ class Search:
             s.rows, s.coherence = polished(s.rows)
         if not interrupted and self.checkpoint is not None:
             with suppress(OSError, InputError):  # a full disk; there may be room for the vectors
-                self.checkpoint.write(self.snapshot())  # not removed: the vectors are in no other file yet
+                # Not removed: the vectors are in no other file yet.
+                self.checkpoint.write(dataclasses.replace(self.snapshot(), numbers={ENDED: 1}))
         seconds = time.perf_counter() - self._began
         return Found(s.rows, s.label, s.steps, interrupted, {"search_seconds": seconds})
 
