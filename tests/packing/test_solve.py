@@ -203,6 +203,11 @@ def test_checkpoint_goes_on_and_refuses_another_search(tmp_path, monkeypatch):
     assert torch.equal(again.vectors, resumed.vectors)
     whole = pack(60, 9, steps=40, seed=4, constructions=False)
     assert resumed.coherence == pytest.approx(whole.coherence, abs=1e-6)
+    data = bytearray(path.read_bytes())
+    data[-5] ^= 1  # a bit of a number
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="damaged: its content is not what was written"):
+        pack(60, 9, steps=40, seed=4, constructions=False, checkpoint=path)
     path.write_bytes(b"rubbish")
     with pytest.raises(InputError, match="no checkpoint of a packing"):
         pack(60, 9, steps=40, seed=4, constructions=False, checkpoint=path)

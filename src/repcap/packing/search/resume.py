@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 import time
@@ -65,6 +66,7 @@ class Checkpoint:
             if field.name not in ("rows", "tensors")
         }
         metadata = {"search": self.identity, "state": json.dumps(numbers), "repcap_version": __version__}
+        metadata["sha256"] = _digest(metadata["state"], tensors)
         write_tensors(self.path, tensors, metadata)
         self._written = time.monotonic()
 
@@ -83,6 +85,8 @@ class Checkpoint:
                 metadata = handle.metadata() or {}
                 tensors = {name: handle.get_tensor(name) for name in handle.keys()}  # noqa: SIM118 - no dict
             numbers = _numbers(metadata["state"])
+            if metadata.get("sha256", digest := _digest(metadata["state"], tensors)) != digest:
+                raise ValueError("it is damaged: its content is not what was written")
         except (SafetensorError, OSError, KeyError, ValueError) as error:
             raise InputError(f"{self.path} is no checkpoint of a packing ({error}); remove it to start anew") from error
         if metadata.get("search") != self.identity:
@@ -91,6 +95,16 @@ class Checkpoint:
             )
         descent = {name.removeprefix("descent."): t for name, t in tensors.items() if name.startswith("descent.")}
         return SearchState(**numbers, rows=tensors.get("best"), tensors=descent)
+
+
+def _digest(state: str, tensors: dict[str, torch.Tensor]) -> str:
+    """SHA-256 of the numbers and the tensors, by their names."""
+    found = hashlib.sha256(state.encode("utf-8", "surrogatepass"))
+    for name in sorted(tensors):
+        found.update(name.encode() + b"\0")
+        if tensors[name].numel():
+            found.update(tensors[name].contiguous().view(torch.uint8).numpy())
+    return found.hexdigest()
 
 
 def _numbers(text: str) -> dict[str, Any]:
