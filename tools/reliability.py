@@ -90,7 +90,13 @@ def table(found: list[Line]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tries", type=int, default=5, help="of each fault with each command (default 5)")
-    parser.add_argument("--only", action="append", default=[], metavar="NAME", help=f"of {', '.join(kinds(False))}")
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"faults whose name has this: {', '.join(kinds(False))}",
+    )
     parser.add_argument("--commands", default="", metavar="A+B", help="only these: survey, track, sweep, table, pack")
     parser.add_argument("--rows", type=int, default=60, help="results of a clean run (default 60)")
     parser.add_argument("--seed", type=int, default=0)

@@ -136,6 +136,15 @@ def vector_rows(path: Path) -> Rows:
     return {f"{name} {held[name]['shape']}": hashlib.sha256(body).hexdigest()}
 
 
+def vector_coherence(path: Path) -> float:
+    """max |cos| of the vectors in the file, by forming all of them."""
+    held, body = _safetensors(path)
+    (one,) = (one for name, one in held.items() if name != "__metadata__")
+    rows = np.frombuffer(body, {"F32": "<f4", "F64": "<f8"}[one["dtype"]]).reshape(one["shape"]).astype(np.float64)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return float(np.abs(rows @ rows.T - np.eye(len(rows))).max())
+
+
 def checkpoint_steps(path: Path) -> int | None:
     """Steps of the search whose state lies beside `path`; None where there is no state."""
     checkpoint = path.with_name(f"{path.name}.checkpoint")

@@ -218,6 +218,18 @@ def test_a_broken_parquet_file_gets_one_line(tmp_path):
         repcap.table(3, eps=0.2, out=tmp_path / "a.parquet")
 
 
+def test_a_run_that_is_stopped_before_its_first_row_leaves_no_file(tmp_path, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(study, "at_epsilon", stop)
+        with pytest.raises(KeyboardInterrupt):
+            repcap.table(range(2, 6), eps=0.3, out=tmp_path / "table.csv")
+    assert not list(tmp_path.iterdir())
+    assert repcap.table(range(2, 6), eps=0.3, out=tmp_path / "table.csv").computed == 4
+
+
 def test_rows_of_another_run_on_the_same_file_stay(tmp_path):
     """Four processes write different rows into one file; also where one writes between our looks at it."""
     path = tmp_path / "table.csv"

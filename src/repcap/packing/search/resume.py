@@ -85,7 +85,8 @@ class Checkpoint:
                 metadata = handle.metadata() or {}
                 tensors = {name: handle.get_tensor(name) for name in handle.keys()}  # noqa: SIM118 - no dict
             numbers = _numbers(metadata["state"])
-            if metadata.get("sha256", digest := _digest(metadata["state"], tensors)) != digest:
+            digest = _digest(metadata["state"], tensors)
+            if metadata.get("sha256", digest) != digest:
                 raise ValueError("it is damaged: its content is not what was written")
         except (SafetensorError, OSError, KeyError, ValueError) as error:
             raise InputError(f"{self.path} is no checkpoint of a packing ({error}); remove it to start anew") from error
@@ -103,7 +104,7 @@ def _digest(state: str, tensors: dict[str, torch.Tensor]) -> str:
     for name in sorted(tensors):
         found.update(name.encode() + b"\0")
         if tensors[name].numel():
-            found.update(tensors[name].contiguous().view(torch.uint8).numpy())
+            found.update(tensors[name].contiguous().view(torch.uint8).numpy().data)
     return found.hexdigest()
 
 

@@ -150,7 +150,7 @@ def table(
             if on_progress is not None:
                 on_progress(done, len(todo))
     finally:
-        if file is not None and (written < done or file.stamp is None):
+        if file is not None and held and (written < done or file.stamp is None):
             file.write()
     return LineTable(
         asked=asked,
