@@ -15,6 +15,8 @@ our own; else by a limit on the size of files and by modes. The table says which
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
 import os
 import re
 import signal
@@ -87,6 +89,22 @@ def table(found: list[Line]) -> str:
     return "\n".join(rows)
 
 
+def added(found: list[Line], keep: Path | None) -> list[Line]:
+    """The lines, and those of earlier runs, which go into the file together."""
+    if keep is None:
+        return found
+    earlier = [Line(**one) for one in json.loads(keep.read_text())] if keep.exists() else []
+    merged: dict[tuple[str, str, str], Line] = {}
+    for line in [*earlier, *found]:
+        there = merged.setdefault((line.fault, line.how, line.program), Line(line.fault, line.how, line.program))
+        for name in ("tries", "stake", "lost", "says", "problems"):
+            setattr(there, name, getattr(there, name) + getattr(line, name))
+    order = {name: place for place, name in enumerate(dict.fromkeys((one.fault, one.how) for one in merged.values()))}
+    lines = sorted(merged.values(), key=lambda one: order[one.fault, one.how])
+    keep.write_text(json.dumps([dataclasses.asdict(one) for one in lines], indent=1))
+    return lines
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tries", type=int, default=5, help="of each fault with each command (default 5)")
@@ -101,6 +119,9 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=60, help="results of a clean run (default 60)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into this page, between its marks")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FILE", help="JSON to which these tries are added; --write takes all"
+    )
     asked = parser.parse_args()
     mounts, found, began = mounted(), [], time.monotonic()
     with tempfile.TemporaryDirectory(prefix="repcap-reliability-") as made:
@@ -114,7 +135,7 @@ def main() -> int:
                 print(f"    {words[:200]}", flush=True)
             for problem in line.problems[:5]:
                 print(f"    {problem}", flush=True)
-    text = table(found)
+    text = table(added(found, asked.keep))
     if asked.write is not None:
         page = asked.write.read_text(encoding="utf-8")
         before, after = page.partition(MARK[0])[0], page.partition(MARK[1])[2]
