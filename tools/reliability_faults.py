@@ -213,12 +213,18 @@ def done_already(bench: Bench, program: Program, out: Path) -> bool:
     return False
 
 
-def check_left(line: Line, program: Program, out: Path, killed: bool) -> None:
-    """No files but those that are to be there. A killed program may leave files with a dot, which nobody reads."""
+def check_left(line: Line, program: Program, out: Path, killed: bool, log: bool = False) -> None:
+    """No files but those that are to be there. A killed program may leave files with a dot, which nobody reads.
+
+    log: SQLite's log may be there, which it folds in as it opens the store: where a disk is full, or a signal came while
+    a library was being imported.
+    """
     allowed = {out.name, f"{out.name}.checkpoint" if program.name == "pack" else out.name, "ballast"}
     extra = {one.name for one in out.parent.iterdir()} - allowed
     if killed:
-        extra = {name for name in extra if not name.startswith(".") and name[-4:] not in ("-wal", "-shm")}
+        extra = {name for name in extra if not name.startswith(".")}
+    if killed or log:
+        extra = {name for name in extra if name[-4:] not in ("-wal", "-shm")}
     if extra:
         line.problems.append(f"left behind: {', '.join(sorted(extra))}")
 
@@ -289,7 +295,7 @@ def signals(bench: Bench, tries: int, *, number: signal.Signals) -> Iterator[Lin
                 continue
             killed = number == signal.SIGKILL
             check_end(line, ended, codes)
-            check_left(line, program, out, killed)
+            check_left(line, program, out, killed, log=True)
             check_kept(line, bench, program, out, ended)
             check_again(line, bench, program, out, killed, near=program.name == "pack" and not killed)
         yield line
@@ -334,7 +340,7 @@ def full_disk(bench: Bench, tries: int, *, mounts: bool) -> Iterator[Line]:
             if ended.code:
                 ended = Ended(ended.code, ended.error, progress(program, out))
                 check_end(line, ended, (2,))
-                check_left(line, program, out, True)  # SQLite's log holds what there was no room for in the file
+                check_left(line, program, out, False, log=True)
                 check_kept(line, bench, program, out, ended)
                 (out.parent / "ballast").unlink(missing_ok=True)
                 check_again(line, bench, program, out)
