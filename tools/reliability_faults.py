@@ -21,6 +21,7 @@ from reliability_programs import Program, Rows, checkpoint_steps, make_inputs, p
 
 PATIENCE = 180.0
 """Seconds until a run that does not end is a fault of its own."""
+ALIVE = "a process of its session is still there"
 # Signals are handled before torch is there; a search saves its state ten times a second instead of every 30 s.
 _BOOT = """
 import sys
@@ -128,6 +129,8 @@ class Bench:
             os.killpg(process.pid, signal.SIGKILL)
             _, error = process.communicate()
             return Ended(-999, f"did not end within {PATIENCE:.0f} s: {error}", seen)
+        if left_alive(process.pid):
+            error += f"\n{ALIVE}"
         return Ended(process.returncode, error, seen)
 
 
@@ -178,8 +181,8 @@ def check_end(line: Line, ended: Ended, codes: tuple[int, ...]) -> None:
     line.tries += 1
     if ended.code not in codes:
         line.problems.append(f"exit code {ended.code}, not {codes}: {ended.error[-300:]}")
-    if any(word in ended.error for word in ("Traceback", "Exception ignored", "internal error", "Fatal Python")):
-        line.problems.append(f"a traceback: {ended.error[-2000:]}")
+    if any(word in ended.error for word in ("Traceback", "Exception ignored", "internal error", "Fatal Python", ALIVE)):
+        line.problems.append(f"a traceback, or worse: {ended.error[-2000:]}")
     errors = [one for one in ended.error.splitlines() if one.startswith("repcap: error: ")]
     if ended.code > 0 and len(errors) != 1:
         line.problems.append(f"{len(errors)} lines of error: {ended.error[-300:]}")
@@ -216,8 +219,8 @@ def done_already(bench: Bench, program: Program, out: Path) -> bool:
 def check_left(line: Line, program: Program, out: Path, killed: bool, log: bool = False) -> None:
     """No files but those that are to be there. A killed program may leave files with a dot, which nobody reads.
 
-    log: SQLite's log may be there, which it folds in as it opens the store: where a disk is full, or a signal came while
-    a library was being imported.
+    log: SQLite's log may be there, which it folds in as it opens the store: the disk is full, or a signal came while a
+    library was being imported.
     """
     allowed = {out.name, f"{out.name}.checkpoint" if program.name == "pack" else out.name, "ballast"}
     extra = {one.name for one in out.parent.iterdir()} - allowed
