@@ -29,7 +29,7 @@ from measured import MB, Measured, machine, write_part
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "performance.md"
 NAMES = ("moments", "model", "coverage", "pairs", "packing", "dequantising", "remote", "callback", "startup")
-LIMIT = 400.0
+LIMIT = 300.0
 """Seconds that one benchmark may take."""
 HEAD = (
     "| file | what | size | seconds | times the floor | floor | times faster | than | memory, MB | stated bound, MB "

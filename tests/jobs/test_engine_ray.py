@@ -93,6 +93,21 @@ def test_gpus_that_the_cluster_does_not_have(cluster):
         go(cluster, jobs.square, [Unit("a", 1)], gpus_per_unit=1)
 
 
+@pytest.mark.parametrize(("units", "strategy"), [(1, "SPREAD"), (4, "SPREAD"), (5, "DEFAULT"), (40, "DEFAULT")])
+def test_tasks_are_spread_where_they_are_fewer_than_the_processors(cluster, monkeypatch, units, strategy):
+    """Where they are more, SPREAD may fill a node that has died again and again, and the survey stands still."""
+    real = ray.remote
+
+    def remote(*functions, **options):
+        if "scheduling_strategy" in options:  # ours; ray has remote functions of its own
+            raise RepcapError(options["scheduling_strategy"])
+        return real(*functions, **options)
+
+    monkeypatch.setattr(ray, "remote", remote)
+    with pytest.raises(RepcapError, match=f"^{strategy}$"):
+        go(cluster, jobs.square, [Unit(str(n), n) for n in range(units)])
+
+
 def test_no_cluster_there():
     with pytest.raises(RepcapError, match="no Ray cluster at"):
         run([Unit("a", 1)], jobs.square, "ray:127.0.0.1:1", on_result=pytest.fail, on_failure=pytest.fail)

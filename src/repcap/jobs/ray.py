@@ -93,7 +93,10 @@ class _Cluster:
         self.tally = Tally()
         self.paths = [path or str(Path.cwd()) for path in sys.path]
         self._room, self._looked = 1, float("-inf")
-        options = {"num_cpus": 1, "num_gpus": limits.gpus, "max_retries": 0, "scheduling_strategy": "SPREAD"}
+        # A node for each where there are few. Else every processor is busy anyhow, and SPREAD may go on choosing a node
+        # that has died until Ray has noticed (10 s), with all that is in flight waiting; and it costs more a task.
+        strategy = "SPREAD" if len(units) < self.room() else "DEFAULT"
+        options = {"num_cpus": 1, "num_gpus": limits.gpus, "max_retries": 0, "scheduling_strategy": strategy}
         self.task = ray.remote(**options)(call)
         gpus = ray.cluster_resources().get("GPU", 0)
         if limits.gpus > gpus:
