@@ -107,6 +107,12 @@ def _numbers(found: Measurement) -> Iterator[RenderableType]:
         table.add_row("times random", f"{spread.ratio:.3f}", "epsilon over that of random directions")
     table.add_row("class", found.class_name, _BORDERS[found.class_name])
     table.add_row("effective dimension", f"{spread.effective_dim:.1f}", f"of {spread.dim}")
+    if found.readout is not None:
+        limit, most = found.readout.linear_limit, found.readout.s_limit
+        told = f"effective dimension at most; rows at once at most {int(most)}"
+        if limit is None:
+            told = "every row can be read exactly"
+        table.add_row("linear readout", "-" if limit is None else f"{limit:.1f}", told)
     if found.spectrum.top_share is not None:
         table.add_row("strongest direction", f"{100 * found.spectrum.top_share:.1f} %", "of the rows' squared length")
     yield Padding(table, (1, 0, 0, 0))

@@ -77,6 +77,9 @@ MEASURED: dict[str, Key] = {
     "common": Key("", "whether one common direction is all that makes epsilon high, in words"),
     "drift": Key("", "epsilon of the first ids alone: ids are no random sample"),
     "spectrum": Key("", "spectrum of the Gram matrix of unit rows: shares, ranks, eigenvalues"),
+    "readout": Key(
+        "", "limits of linear readouts from G: rank, mean_leverage, direct_dim, linear_limit, s_limit; or null"
+    ),
     "influence": Key("", "rows that raise and that lower epsilon most"),
     "dropped": Key("", "rows without a direction: index, reason, token"),
     "dropped_count": Key("rows", "how many"),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from repcap.geometry.epsilon.influence import Influence
     from repcap.geometry.epsilon.sample import Estimate
     from repcap.geometry.epsilon.spectrum import Spectrum
+    from repcap.geometry.readout.leverage import ReadoutLimits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,6 +89,7 @@ class Measurement(Result):
     variants: the same on other rows or after a common part was removed: `tokenizer`, `distinct`, `centred`, `top 1` ...
     common: in words, whether one common direction is what makes epsilon high; None unless class is `high`.
     common_share: share of the excess over random directions that is gone without it; None where that is not known.
+    readout: how well a linear readout can tell the rows apart, from G alone; None of an estimate.
     drift: (ids, epsilon of the first so many ids), of 8192 random rows where all are dear; empty for few rows.
     seconds: wall time. bytes_read: in the stored encoding.
     """
@@ -100,6 +102,7 @@ class Measurement(Result):
     se_rows: int
     variants: tuple[Spread, ...]
     spectrum: Spectrum
+    readout: ReadoutLimits | None
     common: str | None
     common_share: float | None
     influence: Influence | None
@@ -203,6 +206,7 @@ class Measurement(Result):
             "common": self.common,
             "common_share": self.common_share,
             "spectrum": self.spectrum.to_dict(),
+            "readout": self.readout.to_dict() if self.readout else None,
             "influence": self.influence.to_dict() if self.influence else None,
             **self.findings.to_dict(),
             "notes": list(self.notes),

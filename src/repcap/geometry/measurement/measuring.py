@@ -11,10 +11,12 @@ from repcap.geometry.epsilon.drift import LEAST, drift
 from repcap.geometry.epsilon.epsilon import Spread, null_note
 from repcap.geometry.epsilon.passes import FirstPass, first_pass
 from repcap.geometry.epsilon.sample import Estimate, estimate, keep_rows, plan_blocks
+from repcap.geometry.epsilon.spectrum import Spectrum
 from repcap.geometry.epsilon.spread import spread
 from repcap.geometry.measurement import extras
 from repcap.geometry.measurement.findings import find_rows
 from repcap.geometry.measurement.measurement import Measurement
+from repcap.geometry.readout.leverage import ReadoutLimits, rank_of, readout_limits
 from repcap.geometry.rows.reader import RowReader, check_matrix, default_block_rows, select_rows
 from repcap.geometry.rows.unit_rows import NON_FINITE, ZERO, compute_dtype
 from repcap.matrix import Matrix, MatrixInfo, ProgressFn
@@ -237,6 +239,7 @@ def _measurement(
         se_rows=errors.rows,
         variants=tuple(variants),
         spectrum=spectrum,
+        readout=None if estimate else _readout(whole, spectrum),
         common=common.reading if common else None,
         common_share=common.share if common else None,
         influence=errors.influence,
@@ -247,6 +250,11 @@ def _measurement(
         device=str(subject.reader.device),
         bytes_read=0,
     )
+
+
+def _readout(whole: Spread, spectrum: Spectrum) -> ReadoutLimits:
+    """Limits of linear readouts; the rank is that of the spectrum, or at most min(n, d) where it is not computed."""
+    return readout_limits(whole.count, rank_of(spectrum.eigenvalues, whole.count, whole.dim), whole.second)
 
 
 def _notes(whole: Spread, estimate: Estimate | None) -> tuple[str, ...]:

@@ -12,11 +12,16 @@ A linear map of the space, u -> A u for all rows alike, leaves l_i and q_i as th
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
 import torch
+from scipy.special import ndtri
 
 from repcap.geometry.rows.reader import RowReader
 
+THETA, DELTA = 0.5, 1e-3
+"""An idle row alarms where it reads more than theta of an active one; at most the share delta of them may."""
 _CUTOFF = 1e-10
 """Eigenvalues of G below this part of the largest one are rounding: there is no such direction among the rows."""
 
@@ -71,3 +76,56 @@ def welch_interference(count: int, dim: int) -> float:
     582.8
     """
     return max(0.0, (count - dim) / (dim * (count - 1.0))) if count > 1 else 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class ReadoutLimits:
+    """What G alone says of linear readouts of n unit rows of rank r.
+
+    mean_leverage: r / n, exact. direct_dim: 1 / mean squared cosine, exact; None where all rows are orthogonal.
+    linear_limit: r (n - 1)/(n - r), the most that the effective dimension of a linear readout can be, for the mean of
+    1 / l_i is at least n / r; None where n = r and nothing need interfere. s_limit: theta^2 linear_limit / z^2 with
+    z = Phi^-1(1 - delta/2), at most n: where readings of that mean square, spread as a normal curve, pass theta in the
+    share delta. Large weights and uneven rows make s_max less; a row of few equal weights can be read at more.
+    """
+
+    rank: int
+    mean_leverage: float
+    direct_dim: float | None
+    linear_limit: float | None
+    s_limit: float
+    theta: float
+    delta: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+def readout_limits(count: int, rank: int, second: float, theta: float = THETA, delta: float = DELTA) -> ReadoutLimits:
+    """Limits of linear readouts of n = `count` rows of rank r with mean squared cosine `second`. O(1).
+
+    A rank that is too large leaves the limits true.
+
+    >>> found = readout_limits(49152, 576, 0.2161)
+    >>> round(found.linear_limit, 1), round(found.s_limit, 1)
+    (582.8, 13.5)
+    """
+    least = welch_interference(count, rank)
+    normal = theta**2 / (least * float(ndtri(1.0 - delta / 2.0)) ** 2) if least else float(count)
+    return ReadoutLimits(
+        rank=rank,
+        mean_leverage=rank / count,
+        direct_dim=1.0 / second if second > 0.0 else None,
+        linear_limit=1.0 / least if least else None,
+        s_limit=min(normal, float(count)),
+        theta=theta,
+        delta=delta,
+    )
+
+
+def rank_of(eigenvalues: Sequence[float], count: int, dim: int) -> int:
+    """Rank of n = `count` rows from the eigenvalues of G, descending; min(n, d) at most, and where there are none.
+
+    Of products in float32 their rounding may count as a direction, so that the rank can come out too large.
+    """
+    return sum(value > _CUTOFF * eigenvalues[0] for value in eigenvalues) if eigenvalues else min(count, dim)
