@@ -75,24 +75,32 @@ def lines(bench: Bench, tries: int, only: list[str], mounts: bool) -> Iterator[L
 
 
 def table(found: list[Line]) -> str:
-    """The lines as Markdown; programs that met the same fault alike stand together."""
-    rows = [
-        "| fault | made by | command | tries | rows at stake | lost | what the user sees |",
-        "|---|---|---|--:|--:|--:|---|",
-    ]
+    """The lines as Markdown; commands that say the same of the same fault share a row."""
+    rows: dict[tuple[str, str, str], list[Line]] = {}
     for line in found:
         said = line.says[0].removeprefix("repcap: error: ") if line.says else "nothing"
-        said = re.sub(r"\S*/(out\.\w+)", r"\1", said).replace("|", "\\|")  # no folder of the try
-        rows.append(
-            f"| {line.fault} | {line.how} | `{line.program}` | {line.tries} | {line.stake} | {line.lost} | {said} |"
-        )
-    return "\n".join(rows)
+        said = re.sub(r"\S*/(out\.\w+)", r"\1", said)  # no folder of the try
+        said = re.sub(r"(record with key) \w+(-\w+)? is not JSON: .*", r"\1 KEY is not JSON: ...", said)
+        said = re.sub(r"(in position|byte|page_ordinal|line|char|column) [\dxa-f-]+", r"\1 N", said)
+        rows.setdefault((line.fault, line.how, said.replace("|", "\\|")), []).append(line)
+    text = ["| fault | made by | command | tries | rows at stake | lost | what the user sees |"]
+    text.append("|---|---|---|--:|--:|--:|---|")
+    for (fault, how, said), lines_ in rows.items():
+        names = ", ".join(f"`{line.program}`" for line in lines_)
+        counts = " | ".join(str(sum(getattr(line, name) for line in lines_)) for name in ("tries", "stake", "lost"))
+        text.append(f"| {fault} | {how} | {names} | {counts} | {said} |")
+    return "\n".join(text)
 
 
-def added(found: list[Line], keep: Path | None) -> list[Line]:
+def put(text: str, page: Path) -> None:
+    """The table into the page, between its marks."""
+    held = page.read_text(encoding="utf-8")
+    before, after = held.partition(MARK[0])[0], held.partition(MARK[1])[2]
+    page.write_text(f"{before}{MARK[0]}\n{text}\n{MARK[1]}{after}", encoding="utf-8")
+
+
+def added(found: list[Line], keep: Path) -> list[Line]:
     """The lines, and those of earlier runs, which go into the file together."""
-    if keep is None:
-        return found
     earlier = [Line(**one) for one in json.loads(keep.read_text())] if keep.exists() else []
     merged: dict[tuple[str, str, str], Line] = {}
     for line in [*earlier, *found]:
@@ -100,9 +108,9 @@ def added(found: list[Line], keep: Path | None) -> list[Line]:
         for name in ("tries", "stake", "lost", "says", "problems"):
             setattr(there, name, getattr(there, name) + getattr(line, name))
     order = {name: place for place, name in enumerate(dict.fromkeys((one.fault, one.how) for one in merged.values()))}
-    lines = sorted(merged.values(), key=lambda one: order[one.fault, one.how])
-    keep.write_text(json.dumps([dataclasses.asdict(one) for one in lines], indent=1))
-    return lines
+    together = sorted(merged.values(), key=lambda one: order[one.fault, one.how])
+    keep.write_text(json.dumps([dataclasses.asdict(one) for one in together], indent=1))
+    return together
 
 
 def main() -> int:
@@ -128,6 +136,9 @@ def main() -> int:
         bench = Bench(Path(made), asked.rows, asked.seed, asked.commands)
         for line in lines(bench, asked.tries, asked.only, mounts):
             found.append(line)
+            text = table(added([line], asked.keep) if asked.keep else found)
+            if asked.write is not None:
+                put(text, asked.write)
             state = "ok" if not line.problems else f"{len(line.problems)} PROBLEMS"
             print(f"{line.fault:17} {line.how:60.60} {line.program:15} {line.tries:4} tries {line.stake:6} at stake "
                   f"{line.lost:3} lost  {state}", flush=True)  # fmt: skip
@@ -135,11 +146,6 @@ def main() -> int:
                 print(f"    {words[:200]}", flush=True)
             for problem in line.problems[:5]:
                 print(f"    {problem}", flush=True)
-    text = table(added(found, asked.keep))
-    if asked.write is not None:
-        page = asked.write.read_text(encoding="utf-8")
-        before, after = page.partition(MARK[0])[0], page.partition(MARK[1])[2]
-        asked.write.write_text(f"{before}{MARK[0]}\n{text}\n{MARK[1]}{after}", encoding="utf-8")
     problems = sum(len(line.problems) for line in found)
     tries = sum(line.tries for line in found)
     print(f"{tries} tries, {problems} problems, {sum(line.lost for line in found)} rows lost, "
