@@ -1,4 +1,4 @@
-"""Figures of fitted laws: the data over (k, d) with the law's surface, and the residuals."""
+"""Figures of fitted laws: the data over k with the law of each d, and the residuals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GRID = 60
 def draw_fit(
     table: PackingTable, fits: Sequence[Fit], path: str | os.PathLike[str], formats: Sequence[str] = ()
 ) -> list[Path]:
-    """One row of panels a law: data and surface on the left, relative residuals over k/d on the right.
+    """One row of panels a law: data and law on the left, relative residuals over k/d on the right.
 
     Writes `path` (its suffix chooses the format, or `formats` do) and returns what was written.
     """
@@ -37,7 +37,7 @@ def panels(drawn: Figure, axes: Any, table: PackingTable, fits: Sequence[Fit]) -
     """Fill axes of shape (fits, 2)."""
     for row, found in enumerate(fits):
         cells = cells_of(found, table)
-        surface_panel(drawn, axes[row, 0], cells, found)
+        law_panel(axes[row, 0], cells, found)
         residual_panel(axes[row, 1], cells, found)
     colour_bar(drawn, axes[:, 1], table)
 
@@ -70,39 +70,19 @@ def colour_bar(drawn: Figure, axes: Any, table: PackingTable) -> None:
     bar.set_label("dimension d")
 
 
-def surface_panel(drawn: Figure, flat: Axes, table: PackingTable, found: Fit) -> None:
-    """Replace `flat` by a 3-d panel: cells as points, the law as a surface over log k and log d."""
-    place = flat.get_subplotspec()
-    flat.remove()
-    axes: Any = drawn.add_subplot(place, projection="3d", computed_zorder=False)
-    log_k = np.linspace(np.log10(table.k.min()), np.log10(table.k.max()), GRID)
-    log_d = np.linspace(np.log10(table.d.min()), np.log10(table.d.max()), GRID)
-    grid_k, grid_d = np.meshgrid(log_k, log_d)
-    flat_table = PackingTable(10.0 ** grid_k.ravel(), 10.0 ** grid_d.ravel(), np.zeros(grid_k.size))
-    height = found.at(flat_table).reshape(grid_k.shape)
-    axes.plot_surface(grid_k, grid_d, height, color=style.SKY, alpha=0.45, linewidth=0, rstride=2, cstride=2)
-    predicted = found.at(table)
-    for k, d, seen, law in zip(np.log10(table.k), np.log10(table.d), table.epsilon, predicted, strict=True):
-        axes.plot([k, k], [d, d], [seen, law], color=style.GREY, linewidth=0.5)
-    axes.scatter(np.log10(table.k), np.log10(table.d), table.epsilon, s=6, color=style.VERMILION, depthshade=False)
-    axes.view_init(elev=22, azim=40)
-    for label, values, axis in (("k", table.k, axes.xaxis), ("d", table.d, axes.yaxis)):
-        ticks = _nice(float(values.min()), float(values.max()))
-        axis.set_ticks([np.log10(tick) for tick in ticks], labels=[f"{tick:g}" for tick in ticks])
-        axis.set_label_text(label)
-    axes.tick_params(labelsize=6.5, pad=-1)
-    axes.set_box_aspect((1.0, 1.1, 0.85), zoom=0.85)
-    axes.set_title(f"{found.law}: ε over k and d", fontsize=9)
-
-
-def _nice(low: float, high: float) -> list[float]:
-    """A few powers of two or ten between low and high, for a logarithmic axis."""
-    for base, step in ((2.0, 1), (2.0, 2), (2.0, 3), (10.0, 1), (10.0, 2)):
-        first, last = np.ceil(np.log(low) / np.log(base) - 1e-9), np.floor(np.log(high) / np.log(base) + 1e-9)
-        ticks = [float(base**power) for power in np.arange(first, last + 1, step)]
-        if 2 <= len(ticks) <= 5:
-            return ticks
-    return [low, high]
+def law_panel(axes: Axes, table: PackingTable, found: Fit) -> None:
+    """Cells as marks over k, coloured by d, and of up to six d the law as a line."""
+    shades, norm = dimension_colours(table)
+    some = table.epsilon > 0.0
+    axes.scatter(table.k[some], table.epsilon[some], c=table.d[some], cmap=shades, norm=norm, s=9)
+    every = np.unique(table.d)
+    for d in every[np.unique(np.linspace(0, len(every) - 1, 6).round().astype(int))]:
+        at = table.k[table.d == d]
+        grid = np.geomspace(at.min(), at.max(), GRID)
+        law = found.at(PackingTable(grid, np.full(GRID, d), np.zeros(GRID)))
+        axes.plot(grid[law > 0.0], law[law > 0.0], color=shades(norm(d)), linewidth=1.0)
+    axes.set(xscale="log", yscale="log", xlabel="k", ylabel="coherence ε: cells, law")
+    axes.set_title(f"{found.law}: off by {found.mape:.1%} on average", fontsize=9)
 
 
 def residual_panel(axes: Axes, table: PackingTable, found: Fit) -> None:

@@ -16,6 +16,7 @@ from repcap.domain import Array, check_eps, scalar_d
 from repcap.errors import DomainError, InputError
 from repcap.laws import curves as laws
 from repcap.laws import law_log_k
+from repcap.laws.fitting.data import published_models
 from repcap.laws.limits.bounds import upper_bound
 from repcap.laws.limits.existence import gilbert_varshamov
 from repcap.numerics import LN10
@@ -115,5 +116,18 @@ def _panel(panel: Any, d: int, eps: tuple[float, float]) -> None:
         panel.annotate(
             "random: 2/√d", (null, 1.0), xycoords=("data", "axes fraction"), xytext=(3, -9), textcoords="offset points"
         )
+    _mark_model(panel, d, eps)
     panel.set(title=f"d = {d}", xlabel="ε, accepted |cosine|", ylabel="log₁₀ k", xlim=eps)
     panel.set_ylim(bottom=0.0)
+
+
+def _mark_model(panel: Any, d: int, eps: tuple[float, float]) -> None:
+    """Of the published models of this width the first in range: what is proven at its epsilon, as an upright bar."""
+    known = [one for one in published_models() if one.d_model == d and eps[0] < one.epsilon < eps[1]]
+    if not known:
+        return
+    at, found = known[0].epsilon, curves(d, np.array([known[0].epsilon]))
+    least, most = max(found["explicit"][0], found["exists"][0]), found["upper"][0]
+    panel.plot([at, at], [least, most], color=style.VERMILION, linewidth=2.0, marker="_", markersize=7)
+    text = f"{known[0].model}, ε {at:.3g}:\n$10^{{{least:.1f}}}$ to $10^{{{most:.1f}}}$"
+    panel.annotate(text, (at, most), xytext=(-6, 6), textcoords="offset points", ha="right", va="bottom", fontsize=8)

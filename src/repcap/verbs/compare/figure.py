@@ -46,7 +46,7 @@ def draw(record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, 
         axes.ticklabel_format(axis="x", useOffset=False)
         axes.set_xlabel("cosine of a row of a with the same row of b")
         axes.set_ylabel("rows")
-        axes.set_title(f"{_short(record['a'])} against {_short(record['b'])}")
+        axes.set_title(f"{_short(record['a'])} against {_short(record['b'])}:\nmean cosine of a row {rows['mean']:.4f}")
         axes.legend(loc="upper left")
 
     return style.draw_panels((panel,), path, ax)

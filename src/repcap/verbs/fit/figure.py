@@ -1,4 +1,4 @@
-"""The figure of `repcap fit`: data, surface and residuals of each law."""
+"""The figure of `repcap fit`: data with the law, and residuals, of each law."""
 
 from __future__ import annotations
 

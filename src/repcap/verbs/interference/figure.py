@@ -29,7 +29,7 @@ def draw(record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, 
         for which in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
             which(lambda value, _position: f"{value:.2g}")
         axes.set_ylabel("rms reading of an idle feature")
-        axes.set_title(f"{record['k']} directions in R$^{{{record['d']}}}$")
+        axes.set_title(f"{record['k']} directions in R$^{{{record['d']}}}$: {_quietest(record)}")
         axes.plot([], [], ":", color=style.GREY, label="dual readout")
         axes.plot([], [], "-.", color=style.GREY, label="matching pursuit")
         axes.plot([], [], "--", color=style.GREY, lw=1, label="surely found up to here")
@@ -43,12 +43,24 @@ def draw(record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, 
         _over_active(axes)
         axes.set_ylabel("share of draws found")
         axes.set_ylim(-0.03, 1.03)
-        axes.set_title("are the active ones found?")
+        axes.set_title(_most_found(record))
 
     def finish(drawn: Figure, panels: Sequence[Axes]) -> None:
         drawn.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 
     return style.draw_panels((error, found), path, ax, size="wide", finish=finish)
+
+
+def _quietest(record: Mapping[str, Any]) -> str:
+    """Which set is read with the least noise at the most active features."""
+    best = min(record["sets"], key=lambda one: _curve(one, "direct", "rms_idle")[1][-1])
+    return f"{best['method']} reads quietest" if len(record["sets"]) > 1 else str(best["method"])
+
+
+def _most_found(record: Mapping[str, Any]) -> str:
+    """Up to how many active features all of them are found in every draw, in the best set and readout."""
+    full = [r["active"] for one in record["sets"] for r in one["readouts"] if r["recovery"] == 1.0]
+    return f"all active found up to s = {max(full)}" if full else "not one s is found in every draw"
 
 
 def _looks(record: Mapping[str, Any]) -> list[tuple[Any, str, str]]:

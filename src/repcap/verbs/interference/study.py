@@ -128,12 +128,13 @@ def interference(
     geometry.check_request(k, wanted, trials, values)
     made = making.made(k, d, list(methods), steps, seed, device, on_progress) if given is None else [given]
     sets, bounds = [], []
-    for position, (method, label, rows) in enumerate(made):
-        if on_progress is not None:
-            on_progress(f"reading {method}", position / len(made))
+    before = making.PACKING_SHARE if any(method == "optimised" for method, _, _ in made) else 0.0
+    for position, (method, label, rows) in enumerate(made, start=1):
         found = geometry.simulate(rows, wanted, trials=trials, values=values, seed=seed, device=device)
         sets.append(making.describe(method, label, rows, found, values, SAFE))
         bounds.append(making.bounds_at(d, sets[-1].coherence))
+        if on_progress is not None:
+            on_progress(f"reading {method}", before + (1.0 - before) * position / len(made))
     return Interference(
         k=k,
         d=d,

@@ -34,7 +34,7 @@ def draw(record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, 
         axes.plot(at, [layer["first_norm"] for layer in layers], color=style.PINK, marker="D", label="first position")
         axes.set_yscale("log")
         axes.set_xlabel("layer")
-        axes.set_title("median length of a state")
+        axes.set_title("median length")
         axes.legend()
 
     def finish(drawn: Figure, panels: Sequence[Axes]) -> None:
@@ -76,7 +76,9 @@ def _epsilon(axes: Axes, record: Mapping[str, Any]) -> None:
             axes.axhline(level, color=colour, lw=1.2, ls=line, label=label)
     axes.set_ylim(bottom=0)
     axes.set_xlabel("layer (0: what enters the first block)")
-    axes.set_title("epsilon, ± 1.96 standard errors")
+    low, high = min(part["epsilon"] for part in raw), max(part["epsilon"] for part in raw)
+    name, table = style.short_name(str(record["source"])), record["embedding"]["epsilon"]
+    axes.set_title(f"{name}: epsilon {low:.2f} to {high:.2f} in the layers, {table:.2f} in the embedding")
 
 
 def _line(axes: Any, layers: Sequence[Mapping[str, Any]], key: str, colour: str, marker: str, label: str) -> None:

@@ -37,7 +37,11 @@ def draw(record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, 
         _draw_kinds(axes, kinds, name_them=rows <= NAMED)
         axes.axvline(record["epsilon"], color="black", lw=1, ls="--", label=f"epsilon {record['epsilon']:.3f}")
         axes.set_xlabel("cosine of the two tokens (bar: mean of the kind)")
-        axes.set_title(f"word pairs in {style.short_name(record['source'])}")
+        near = [cosine for kind in kinds for cosine in kind["cosines"]]
+        beyond = sum(cosine > record["epsilon"] for cosine in near)
+        axes.set_title(
+            f"{style.short_name(record['source'])}: {beyond} of {len(near)} word pairs are nearer than epsilon"
+        )
         axes.tick_params(axis="y", length=0)
 
     def finish(drawn: Figure, panels: Sequence[Axes]) -> None:

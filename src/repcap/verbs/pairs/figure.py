@@ -32,7 +32,7 @@ def draw(record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, 
         axes.set_xlim(*_span(middle, density, record["epsilon"]))
         axes.set_ylim(0, 1.15 * density.max())
         which = "a sample of the" if record.get("sampled") else "all"
-        axes.set_title(f"{which} pairs of {record['count']} rows, d = {record['dim']}")
+        axes.set_title(f"{which} pairs of {record['count']} rows: mean {record['mean']:.3f}")
 
     def log(axes: Axes) -> None:
         _curves(axes, record, edges, density)
@@ -42,7 +42,9 @@ def draw(record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, 
         axes.set_title("the same on a log scale: the tails")
 
     def finish(drawn: Figure, panels: Sequence[Axes]) -> None:
-        drawn.suptitle(style.short_name(record["source"]), x=0.01, ha="left", fontsize=10)
+        beyond = record["epsilon"] / record["epsilon_null"]
+        title = f"{style.short_name(record['source'])}: epsilon {record['epsilon']:.3f}, {beyond:.2g} times random"
+        drawn.suptitle(title, x=0.01, ha="left", fontsize=10)
         drawn.legend(*panels[-1].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
     return style.draw_panels((linear, log), path, ax, size="wide", finish=finish)

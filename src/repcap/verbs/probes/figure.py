@@ -7,9 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.colors import LogNorm, Normalize
 
 from repcap.console import style
 from repcap.errors import InputError
+
+CROWDED = 1.1
+"""Times random directions: a part above it is counted in the title."""
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,12 +44,15 @@ def draw(record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, 
             cosine[at] = part["aligned"]["largest"]
 
     def of_ratio(axes: Axes) -> None:
-        _map(axes, ratio, names, layers, "viridis", np.nanmin(ratio, initial=1.0))
-        axes.set_title("epsilon / that of random directions")
+        # Diverging around 1, equally far to both sides: white is what random directions have.
+        far = max(2.0, float(np.nanmax(np.maximum(ratio, 1.0 / ratio), initial=2.0)))
+        _map(axes, ratio, names, layers, "RdBu_r", LogNorm(1.0 / far, far))
+        crowded = int((ratio > CROWDED).sum())
+        axes.set_title(f"epsilon, times random: {crowded} of {np.isfinite(ratio).sum()} above {CROWDED:g}")
 
     def of_cosine(axes: Axes) -> None:
-        _map(axes, cosine, names, layers, "magma", 0.0)
-        axes.set_title("largest |cosine| with a token")
+        _map(axes, cosine, names, layers, "magma", Normalize(0.0))
+        axes.set_title(f"largest |cosine| with a token: up to {np.nanmax(cosine):.2f}")
 
     def finish(drawn: Figure, _panels: Sequence[Axes]) -> None:
         drawn.suptitle(style.short_name(str(record["source"])), fontsize=10, x=0.01, ha="left")
@@ -61,12 +68,12 @@ def _map(
     names: Sequence[str],
     layers: Sequence[int],
     colours: str,
-    least: float,
+    norm: Normalize,
 ) -> None:
-    image = axes.imshow(values, aspect="auto", cmap=colours, vmin=least, interpolation="nearest")
+    image = axes.imshow(values, aspect="auto", cmap=colours, norm=norm, interpolation="nearest")
     axes.set_xticks(range(len(names)), names, rotation=45 if max(map(len, names)) > 5 else 0)
     step = max(1, len(layers) // 10)
     axes.set_yticks(range(0, len(layers), step), [str(layer) for layer in layers[::step]])
     axes.set_ylabel("block")
     axes.grid(False)
-    axes.figure.colorbar(image, ax=axes, aspect=40)
+    axes.figure.colorbar(image, ax=axes, aspect=40, format=lambda value, _position: f"{value:.2g}")

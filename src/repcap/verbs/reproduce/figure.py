@@ -106,7 +106,7 @@ def _error_bars(axes: Axes, table: PackingTable) -> None:
 
 
 def full_fit(path: Path) -> list[Path]:
-    """`full` as published: surface and residuals."""
+    """`full` as published: data with the law, and residuals."""
     table = optimized_packing()
     found: Fit = fit(table, "full")
     return fit_figures.draw_fit(table, [found], path, FORMATS)
@@ -171,7 +171,7 @@ DRAWINGS: tuple[Drawing, ...] = (
     Drawing(
         "full_fit",
         "full on optimised vectors",
-        "The four-constant law on the 160 cells with k > d: surface and data (left), relative residuals (right). The "
+        "The four-constant law on the 160 cells with k > d: data and law (left), relative residuals (right). The "
         "residuals are not noise: they bend with k/d, which is what an extrapolation to k = 1e15 rests on.",
         full_fit,
         "Optimised vectors",

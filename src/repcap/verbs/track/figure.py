@@ -56,7 +56,7 @@ def _draw_drift(axes: Axes, steps: Sequence[int], points: Sequence[Mapping[str, 
         known = [(step, p[key]["mean"]) for step, p in zip(steps, points, strict=True) if p.get(key) is not None]
         if known:
             axes.plot(*zip(*known, strict=True), color=colour, marker=marker, label=label)
-    axes.set_title("mean cosine of corresponding rows")
+    axes.set_title("rows turned: mean cosine")
     axes.legend()
     axes.ticklabel_format(axis="y", useOffset=False)
 
@@ -79,7 +79,7 @@ def _draw_epsilon(axes: Axes, steps: Sequence[int], points: Sequence[Mapping[str
         axes.plot([], [], color=style.GREY, ls="--", lw=1, label=f"{label}: {'below' if null < low else 'above'}")
         axes.set_ylim(low - 0.5 * span, high + 0.8 * span)
     axes.ticklabel_format(axis="y", useOffset=False)
-    axes.set_title("epsilon ± 1.96 standard errors")
+    axes.set_title(f"epsilon from {values[0]:.4f} to {values[-1]:.4f}")
     axes.legend(loc="upper left")
 
 
