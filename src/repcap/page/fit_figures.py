@@ -82,6 +82,9 @@ def law_panel(axes: Axes, table: PackingTable, found: Fit) -> None:
         law = found.at(PackingTable(grid, np.full(GRID, d), np.zeros(GRID)))
         axes.plot(grid[law > 0.0], law[law > 0.0], color=shades(norm(d)), linewidth=1.0)
     axes.set(xscale="log", yscale="log", xlabel="k", ylabel="coherence ε: cells, law")
+    axes.xaxis.set_minor_formatter(lambda value, position: "")
+    ticks = np.geomspace(table.k.min(), table.k.max(), 4)
+    axes.set_xticks(ticks, [f"{tick:.2g}" if tick < 100 else f"{float(f'{tick:.1e}'):,.0f}" for tick in ticks])
     axes.set_title(f"{found.law}: off by {found.mape:.1%} on average", fontsize=9)
 
 
