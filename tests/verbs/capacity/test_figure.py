@@ -38,6 +38,19 @@ def test_the_figure_names_its_laws_and_is_the_same_each_time(tmp_path):
         assert label in words
 
 
+def test_a_wide_panel_marks_a_known_model_and_says_what_was_found(tmp_path):
+    """Llama 2 7B, 0.0645 in 4096 dimensions: from its explicit set to the proven bound, in the figure's own units."""
+    found = curves(4096, np.array([0.0645]))
+    words = " ".join(ET.parse(draw({"d": 4096}, tmp_path / "a.svg")[0]).getroot().itertext())
+    assert "Llama 2 7B" in words
+    axes = draw({"d": 4096})
+    assert axes.get_title(loc="left").startswith("d = 4096: explicit sets hold up to $10^{13}$ times")
+    (bar,) = (line for line in axes.lines if len(set(line.get_xdata())) == 1 and len(line.get_xdata()) == 2
+              and line.get_xdata()[0] == pytest.approx(0.0645))  # fmt: skip
+    assert list(bar.get_ydata()) == pytest.approx([found["explicit"][0], found["upper"][0]], abs=0.1)
+    assert "Llama" not in " ".join(ET.parse(draw([{"d": 4096}, {"d": 8}], tmp_path / "b.svg")[0]).getroot().itertext())
+
+
 def test_what_cannot_be_drawn(tmp_path):
     with pytest.raises(InputError, match="1 to 9"):
         draw([], tmp_path / "x.png")

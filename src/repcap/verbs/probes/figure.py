@@ -7,17 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.colors import LogNorm, Normalize
 
 from repcap.console import style
 from repcap.errors import InputError
 
-CROWDED = 1.1
-"""Times random directions: a part above it is counted in the title."""
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+CROWDED = 1.1
+"""Times random directions: a part above it is counted in the title."""
 
 
 def draw(record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, *, ax: Axes | None = None) -> Any:
@@ -46,12 +45,12 @@ def draw(record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, 
     def of_ratio(axes: Axes) -> None:
         # Diverging around 1, equally far to both sides: white is what random directions have.
         far = max(2.0, float(np.nanmax(np.maximum(ratio, 1.0 / ratio), initial=2.0)))
-        _map(axes, ratio, names, layers, "RdBu_r", LogNorm(1.0 / far, far))
+        _map(axes, ratio, names, layers, "RdBu_r", 1.0 / far, norm="log", vmax=far)
         crowded = int((ratio > CROWDED).sum())
         axes.set_title(f"epsilon, times random: {crowded} of {np.isfinite(ratio).sum()} above {CROWDED:g}")
 
     def of_cosine(axes: Axes) -> None:
-        _map(axes, cosine, names, layers, "magma", Normalize(0.0))
+        _map(axes, cosine, names, layers, "magma", 0.0)
         axes.set_title(f"largest |cosine| with a token: up to {np.nanmax(cosine):.2f}")
 
     def finish(drawn: Figure, _panels: Sequence[Axes]) -> None:
@@ -68,9 +67,10 @@ def _map(
     names: Sequence[str],
     layers: Sequence[int],
     colours: str,
-    norm: Normalize,
+    least: float,
+    **scale: Any,
 ) -> None:
-    image = axes.imshow(values, aspect="auto", cmap=colours, norm=norm, interpolation="nearest")
+    image = axes.imshow(values, aspect="auto", cmap=colours, vmin=least, interpolation="nearest", **scale)
     axes.set_xticks(range(len(names)), names, rotation=45 if max(map(len, names)) > 5 else 0)
     step = max(1, len(layers) // 10)
     axes.set_yticks(range(0, len(layers), step), [str(layer) for layer in layers[::step]])

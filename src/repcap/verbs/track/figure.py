@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
 
 from repcap.console import style
 from repcap.errors import InputError
@@ -44,7 +43,7 @@ def draw(record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, 
 
 def _name_steps(axes: Axes, numbered: bool) -> None:
     axes.set_xlabel("training step" if numbered else "checkpoint")
-    axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
+    axes.locator_params("x", steps=[1, 2, 2.5, 5, 10], integer=True)
 
 
 def _draw_drift(axes: Axes, steps: Sequence[int], points: Sequence[Mapping[str, Any]]) -> None:
