@@ -76,4 +76,6 @@ def _map(
     axes.set_yticks(range(0, len(layers), step), [str(layer) for layer in layers[::step]])
     axes.set_ylabel("block")
     axes.grid(False)
-    axes.figure.colorbar(image, ax=axes, aspect=40, format=lambda value, _position: f"{value:.2g}")
+    bar = axes.figure.colorbar(image, ax=axes, aspect=40)
+    for which in (bar.ax.yaxis.set_major_formatter, bar.ax.yaxis.set_minor_formatter):
+        which(lambda value, _position: f"{value:.2g}")
