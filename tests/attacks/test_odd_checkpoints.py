@@ -164,6 +164,14 @@ class TestForms:
         assert (open_source(".").info.warnings, inspect_source(".").warnings) == (said, said)
 
 
+def test_a_mapping_to_no_rows() -> None:
+    Path("vocab.json").write_text(json.dumps({f"t{place}": place for place in range(3)}))
+    write({"embeddings": normal(4, 16), "mapping": torch.tensor([-1, 1, 1 << 40])})
+    matrix = open_source(".")
+    assert matrix.tokens is None
+    assert matrix.info.warnings == (f"no token texts: mapping names rows from -1 to {1 << 40}",)
+
+
 class TestAdapters:
     FACTS = "adapter_config.json"
 

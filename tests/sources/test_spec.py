@@ -49,6 +49,7 @@ def test_paths(tmp_path, monkeypatch) -> None:
     [
         ("", "the source is empty"),
         ("   ", "the source is empty"),
+        ("::x", "the source is empty"),
         ("gpt2", "gpt2: no such file or directory; a Hub checkpoint is written org/name"),
         ("models/x.safetensors", "models/x.safetensors: no such file or directory"),
         ("/nowhere/x.gguf", "/nowhere/x.gguf: no such file or directory"),

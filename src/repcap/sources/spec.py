@@ -48,7 +48,7 @@ def parse_spec(text: str | os.PathLike[str]) -> Spec:
         if it is neither an existing path nor the name of a repository.
     """
     given = os.fspath(text)
-    if not given.strip():
+    if not given.strip() or given.startswith("::"):
         raise SourceError("the source is empty: give a file, a directory, org/name or pkg://module/file")
     given = _as_path(given)
     if _exists(given):  # a path may hold `::` itself

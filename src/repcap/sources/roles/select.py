@@ -109,7 +109,11 @@ def _row_tokens(checkpoint: Checkpoint, roles: Roles) -> Tokens | None:
         return tokens
     if len(mapping.shape) != 1 or not is_integer(mapping.dtype) or mapping.elements > MAX_ID:
         return tokens
-    return MappedTokens(tokens, [int(row) for row in checkpoint.small("mapping").tolist()])
+    rows = [int(row) for row in checkpoint.small("mapping").tolist()]
+    if rows and not 0 <= min(rows) <= max(rows) <= MAX_ID:
+        checkpoint.note(f"no token texts: mapping names rows from {min(rows)} to {max(rows)}")
+        return None
+    return MappedTokens(tokens, rows)
 
 
 def _stand_in_warning(asked: str, role: str, name: str) -> tuple[str, ...]:
