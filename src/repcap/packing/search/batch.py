@@ -14,9 +14,9 @@ import torch
 from torch.nn.functional import normalize
 
 from repcap.packing.search.descent import Schedule
+from repcap.packing.search.gradient import CLAMP, LEAST
 from repcap.packing.search.groups import CyclicGroup, Group
 
-CLAMP = 60.0
 ENTRIES = 2_000_000
 """Cosines that a batch holds at once (three float32 tensors of this many)."""
 
@@ -77,7 +77,7 @@ class BatchDescent:
         top = size.amax(dim=(1, 2))
         self._keep(top)
         beta = (s.sharpness(fraction) / self.maximum.clamp(min=1e-6))[:, None, None]
-        weight = size.sub_(self.maximum[:, None, None]).mul_(beta).clamp_(max=CLAMP).exp_()
+        weight = size.sub_(self.maximum[:, None, None]).mul_(beta).clamp_(LEAST, CLAMP).exp_()
         weight[:, self._own[0], self._own[1]] = 0.0
         total = weight.sum(dim=2, keepdim=True).clamp_(min=torch.finfo(weight.dtype).tiny)
         gradient = self.group.project(torch.copysign(weight, signed) @ lines / total)
