@@ -228,3 +228,38 @@ def test_tails_in_each_gauge_and_what_is_refused(tmp_path):
     for options in ({"gauge": ("sphered",)}, {"alpha": (0.0,)}, {"alpha": (1.0,)}):
         with pytest.raises(InputError, match=next(iter(options))):
             pairs(rows, **options)
+
+
+def test_gauges_over_an_engine_and_one_bar_for_all(tmp_path):
+    rows = torch.randn(300, 24, generator=torch.Generator().manual_seed(4)) + 0.3
+    save_file({"model.embed_tokens.weight": rows}, tmp_path / "model.safetensors")
+    gauges = ("top1", "stored", "centred", "whitened")
+    found = {}
+    for engine in (None, "local:2", "inline"):
+        bar: list[tuple[int, int]] = []
+        found[engine] = pairs(
+            str(tmp_path / "model.safetensors"),
+            panel=80, gauge=gauges, alpha=(0.05, 1e-3), exclude_ids=(7,), engine=engine,
+            on_progress=lambda done, total, bar=bar: bar.append((done, total)),
+        )  # fmt: skip
+        assert len({total for _, total in bar}) == 1
+        assert bar[-1][0] == bar[-1][1]
+        assert [done for done, _ in bar] == sorted({done for done, _ in bar})
+    alone = found.pop(None)
+    assert [tail.gauge for tail in alone.tails] == list(gauges)
+    assert len({tail.points[0].epsilon for tail in alone.tails}) == 4
+    for other in found.values():
+        assert other.counts == alone.counts
+        for here, there in zip(alone.tails, other.tails, strict=True):
+            assert [p.epsilon for p in there.points] == pytest.approx([p.epsilon for p in here.points], abs=1e-6)
+
+
+def test_a_sample_in_each_gauge_runs_the_bar_once(checkpoint):
+    path, _ = checkpoint
+    bar: list[tuple[int, int]] = []
+    found = pairs(str(path), sample=20_000, gauge=("whitened", "centred"), on_progress=lambda *at: bar.append(at))
+    assert bar[-1] == (60_000, 60_000)
+    assert [done for done, _ in bar] == sorted({done for done, _ in bar})
+    exact = pairs(str(path), gauge=("whitened", "centred"))
+    for one, other in zip(found.tails, exact.tails, strict=True):
+        assert one.points[0].epsilon == pytest.approx(other.points[0].epsilon, rel=0.02)

@@ -5,10 +5,13 @@ Both act on the stored rows and every row is normalised again afterwards, so eac
     centred      x_i - mean_j x_j
     top m        x_i - V V^T x_i, V (d, m) the eigenvectors of G = U^T U with the largest eigenvalues
 
-(Removing both, mean first, is "all but the top": Mu and Viswanath 2018. There V is taken from the centred rows.)
+Both can be pickled, for workers that change rows themselves. (Removing both, mean first, is "all but the top": Mu and
+Viswanath 2018. There V is taken from the centred rows.)
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import torch
 
@@ -28,12 +31,20 @@ def subtract(mean: torch.Tensor) -> Transform:
     """
     if not bool(torch.isfinite(mean).all()):
         raise VectorsError("the mean of the rows overflows float64: scale the matrix down before centring it")
-    return lambda rows: rows.sub_(mean)
+    return partial(_subtract, mean)
+
+
+def _subtract(mean: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    return rows.sub_(mean)
 
 
 def project_out(directions: torch.Tensor) -> Transform:
     """x -> x - V V^T x in place, V (d, m) float64 with orthonormal columns."""
-    return lambda rows: rows.sub_((rows @ directions) @ directions.T)
+    return partial(_project_out, directions)
+
+
+def _project_out(directions: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    return rows.sub_((rows @ directions) @ directions.T)
 
 
 def then(first: Transform, second: Transform) -> Transform:

@@ -10,6 +10,11 @@ from typing import Any
 from repcap.geometry.pairs.histogram import PairCounts
 from repcap.laws.limits.existence import log_cap
 
+ALPHAS = (0.0455, 1e-3, 1e-4, 1e-6)
+"""0.0455 is the share of a normal curve beyond two standard deviations."""
+GAUGES = ("stored", "centred", "top1", "whitened")
+"""Names of what `geometry.readout.gauges` does to rows before their pairs are counted."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Tail:

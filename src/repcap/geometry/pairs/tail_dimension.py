@@ -18,8 +18,6 @@ from scipy.special import betainc
 from repcap.geometry.pairs.histogram import FINE_BINS, PairCounts
 from repcap.geometry.pairs.tail import GaugeTail, TailPoint
 
-ALPHAS = (0.0455, 1e-3, 1e-4, 1e-6)
-"""0.0455 is the share of a normal curve beyond two standard deviations."""
 _MOST = 1e9
 
 

@@ -3,41 +3,54 @@
 stored      x
 centred     x - mean
 top1        x without its part along the strongest direction of the unit rows
-whitened    G^(-1/2) u, made unit again: mean + 2 std is 2/sqrt(d) by construction, only the tail says anything
+whitened    G^(-1/2) x: mean + 2 std is 2/sqrt(d) by construction, only the tail says anything
+
+Rows are made unit again afterwards, as everywhere.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
+
 import torch
 
-from repcap.errors import OptionError
 from repcap.geometry.epsilon.centre import leading, project_out, subtract
-from repcap.geometry.epsilon.passes import first_pass
+from repcap.geometry.epsilon.passes import FirstPass, first_pass
 from repcap.geometry.rows.changed import Changed
-from repcap.geometry.rows.reader import RowReader
+from repcap.geometry.rows.reader import RowReader, Transform
 from repcap.matrix import Matrix
 
-GAUGES = ("stored", "centred", "top1", "whitened")
 
+def gauge_changes(reader: RowReader, gauges: Iterable[str]) -> dict[str, Transform | None]:
+    """What each gauge does to the rows of `reader`, which define it; None for `stored`. All can be pickled.
 
-def in_gauge(reader: RowReader, gauge: str) -> Matrix:
-    """The matrix of `reader` in a gauge that its rows define. One pass, O(n d^2), but for `stored`.
-
-    Raises
-    ------
-    OptionError
-        for a gauge that is not one of the four.
+    One pass and O(n d^2) for all of them, none if `stored` is the only one.
     """
-    if gauge not in GAUGES:
-        raise OptionError("gauge", gauge, f"use {', '.join(GAUGES)}")
-    if gauge == "stored":
-        return reader.matrix
-    first = first_pass(reader, find_repeats=False)
-    if gauge == "centred":
-        return Changed(reader.matrix, subtract(first.total / first.count))
-    if gauge == "top1":
-        return Changed(reader.matrix, project_out(leading(first, 1)))
+    found: dict[str, Transform | None] = dict.fromkeys(gauges)
+    if found.keys() - {"stored"}:
+        first = first_pass(reader, find_repeats=False)
+        found.update({name: _CHANGES[name](first) for name in found if name != "stored"})
+    return found
+
+
+def changed(matrix: Matrix, change: Transform | None) -> Matrix:
+    """`matrix` with changed rows; itself where there is no change."""
+    return matrix if change is None else Changed(matrix, change)
+
+
+def _whitening(first: FirstPass) -> Transform:
     values, vectors = torch.linalg.eigh(first.moments().G)
     kept = values > 1e-7 * values[-1]  # below that an eigenvalue is the rounding of float32 products
-    root = (vectors[:, kept] / values[kept].sqrt()) @ vectors[:, kept].T
-    return Changed(reader.matrix, lambda units: units @ root, unit=True)
+    return partial(_times, (vectors[:, kept] / values[kept].sqrt()) @ vectors[:, kept].T)
+
+
+def _times(root: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    return rows @ root
+
+
+_CHANGES = {
+    "centred": lambda first: subtract(first.total / first.count),
+    "top1": lambda first: project_out(leading(first, 1)),
+    "whitened": _whitening,
+}

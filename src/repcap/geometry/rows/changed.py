@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 
+from repcap.geometry.rows.reader import Transform
 from repcap.matrix import Matrix
 
 _GONE = 1e-6
@@ -13,13 +14,13 @@ _GONE = 1e-6
 
 
 class Changed(Matrix):
-    """Rows change(x) of the rows x of `base`, float32. unit: each row is made unit before.
+    """Unit rows along change(x) of the rows x of `base`, float32; zero where nothing is left of x.
 
-    change: (b, d) float64 to (b, d) float64.
+    change: (b, d) float64 to (b, d) float64, in place if it likes.
     """
 
-    def __init__(self, base: Matrix, change: Callable[[torch.Tensor], torch.Tensor], *, unit: bool = False) -> None:
-        self._base, self._change, self._unit = base, change, unit
+    def __init__(self, base: Matrix, change: Transform) -> None:
+        self._base, self._change = base, change
         self.info, self.tokens, self.contiguous = base.info, base.tokens, base.contiguous
 
     def read(self, start: int, stop: int) -> torch.Tensor:
@@ -29,17 +30,14 @@ class Changed(Matrix):
         return self._changed(self._base.take(indices))
 
     def _changed(self, block: torch.Tensor) -> torch.Tensor:
+        self.bytes_read = self._base.bytes_read
         rows = block.double()
         length = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-        if self._unit:
-            rows = rows / length  # a zero row becomes NaN, and has no direction either way
-            length = torch.ones_like(length)
         found = self._change(rows.clone())
-        left = torch.linalg.vector_norm(found, dim=1)
+        left = torch.linalg.vector_norm(found, dim=1, keepdim=True)
         # No direction before, none after: centring would give a zero row the direction of the mean.
-        found[(left <= (0.0 if self._unit else _GONE) * length[:, 0]) | (length[:, 0] == 0.0)] = 0.0
-        self.bytes_read = self._base.bytes_read
-        return found.float()
+        unit: torch.Tensor = found / left
+        return unit.masked_fill_((left <= _GONE * length) | (length == 0.0), 0.0).float()
 
     def close(self) -> None:
         self._base.close()

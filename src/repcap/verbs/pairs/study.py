@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from repcap import geometry, sources
-from repcap.errors import InputError, OptionError, RepcapError, VectorsError
+from repcap.errors import InputError, OptionError, VectorsError
 from repcap.geometry.epsilon.epsilon import Spread
 from repcap.geometry.pairs.histogram import PAPER_BINS, Extreme, PairCounts, Wanted
 from repcap.geometry.pairs.pair_intervals import SampleIntervals, sample_intervals
-from repcap.geometry.pairs.tail import GaugeTail, Tail, measured_tail, normal_tail, random_moments, random_tail
-from repcap.jobs.engine import Fault, Unit, parse_engine, run
+from repcap.geometry.pairs.tail import ALPHAS, GaugeTail, Tail, measured_tail, normal_tail, random_moments, random_tail
 from repcap.matrix import Matrix, ProgressFn, titled
 from repcap.numerics import Z_DEFAULT, finite
 from repcap.options import Device, EngineName, ExcludeIds, MatrixName, Option, Seed, TokenizerRows, Z, verb
 from repcap.result import Result
-from repcap.sources.spec import parse_spec
-from repcap.verbs.pairs.gauged import ALPHAS, Alpha, Gauge, gauge_tails
+from repcap.verbs.pairs.gauged import Alpha, Gauge, Lot, Sweep, pinned, sweep_engine, sweep_here
 
 if TYPE_CHECKING:
     import torch
@@ -190,14 +189,14 @@ def pairs(
     device, panel
         `auto`, `cpu`, `cuda`, `cuda:N`, `mps`; rows of a block of pairs.
     on_progress : callable, optional
-        called with (pairs done, pairs), with an engine (lots done, lots).
+        called with (pairs done, pairs) of all gauges together, with an engine (lots done, lots).
 
     Raises
     ------
     SourceError, VectorsError, InputError
         for what cannot be read, has no geometry, or cannot be asked for.
 
-    Cost: n^2 d operations (`sample` M pairs: 2 M d). Memory: 1 GiB of unit rows at most, never n x n.
+    Cost: n^2 d operations a gauge (`sample` M pairs: 2 M d). Memory: 1 GiB of unit rows at most, never n x n.
     """
     if sample is not None and engine is not None:
         raise OptionError("sample", sample, "its pairs are drawn in this process: leave out `engine`, or `sample`")
@@ -206,22 +205,38 @@ def pairs(
     with sources.open_source(source, matrix) as opened:
         rows = _rows(opened, exclude_ids or (), tokenizer_rows)
         mask = _mask(opened, rows)
+        names = tuple(dict.fromkeys(("stored", *gauge)))  # what else a record says is of the rows as stored
+        changes = geometry.gauge_changes(geometry.plain_reader(opened, device, rows), names)
         if sample is not None:
-            counted = _sampled(opened, rows, mask, top, sample, seed, on_progress)
-            mean, std = counted.moments()[:2]
+            _check_sample(sample, len(rows))
+            sweeps = _sweeps(changes, Wanted(max(1, top)))
+            draw = partial(geometry.sample_pairs, pairs=sample, mask=mask, seed=seed)
+            counts = sweep_here(opened, sweeps, draw, on_progress)
+            mean, std = counts[0].moments()[:2]
             spread = Spread("all", len(rows), opened.dim, mean, std, z, sampled=True)
         else:
             spread = _spread(opened, rows, z, device)
-            wanted = Wanted(max(1, top), spread.mean, spread.epsilon)
+            sweeps = _sweeps(changes, Wanted(max(1, top), spread.mean, spread.epsilon))
             if engine is not None:
-                lot = Lot(_pinned(source, opened), matrix, (), mask, wanted, panel, device)
-                counted = _over_engine(lot, opened.count, engine, on_progress)
+                lot = Lot(pinned(source, opened), matrix, sweeps[0], (), mask, panel, device)
+                counts = sweep_engine(lot, sweeps, opened.count, engine, on_progress)
             else:
-                counted = geometry.count_pairs(
-                    opened, mask=mask, wanted=wanted, panel=panel, device=device, on_progress=on_progress
-                )
-        tails = gauge_tails(opened, counted, rows, mask, gauge, alpha, sample=sample, seed=seed, device=device)
-        return dataclasses.replace(_summarise(opened, counted, spread, top, seed), tails=tails)
+                count = partial(geometry.count_pairs, mask=mask, panel=panel, device=device)
+                counts = sweep_here(opened, sweeps, count, on_progress)
+        of = dict(zip(names, counts, strict=True))
+        tails = tuple(geometry.gauge_tail(of[name], name, opened.dim, alpha) for name in gauge)
+        return dataclasses.replace(_summarise(opened, counts[0], spread, top, seed), tails=tails)
+
+
+def _sweeps(changes: Mapping[str, Any], stored: Wanted) -> list[Sweep]:
+    """`stored` is what is wanted of the rows as they are; of those in another gauge it is the histogram alone."""
+    return [Sweep(change, stored if change is None else Wanted(0)) for change in changes.values()]
+
+
+def _check_sample(sample: int, count: int) -> None:
+    every = count * (count - 1) // 2
+    if sample > max(every, 2):
+        raise OptionError("sample", sample, f"there are only {every} pairs; leave it out to count each of them")
 
 
 def _rows(matrix: Matrix, exclude_ids: Iterable[int], tokenizer_rows: bool) -> torch.Tensor:
@@ -243,89 +258,12 @@ def _mask(matrix: Matrix, rows: torch.Tensor) -> np.ndarray | None:
     return mask
 
 
-def _sampled(
-    matrix: Matrix,
-    rows: torch.Tensor,
-    mask: np.ndarray | None,
-    top: int,
-    sample: int,
-    seed: int,
-    on_progress: ProgressFn | None,
-) -> PairCounts:
-    every = len(rows) * (len(rows) - 1) // 2
-    if sample > max(every, 2):
-        raise OptionError("sample", sample, f"there are only {every} pairs; leave it out to count each of them")
-    return geometry.sample_pairs(
-        matrix, sample, mask=mask, wanted=Wanted(max(1, top)), seed=seed, on_progress=on_progress
-    )
-
-
 def _spread(matrix: Matrix, rows: torch.Tensor, z: float, device: str) -> Spread:
     """Mean and spread of all pairs, in closed form; they come first, so that pairs beyond epsilon can be counted."""
     spread = geometry.spread_of(geometry.plain_reader(matrix, device, rows), "all", z)
     if spread is None:
         raise VectorsError(f"{matrix.info.title} has no pair of rows that have a direction")
     return spread
-
-
-def _pinned(source: str, opened: Matrix) -> str:
-    """The source for workers, who open it later: of a Hub repository the commit that is open here."""
-    spec = parse_spec(source)
-    if spec.scheme != "hub" or opened.info.revision is None:
-        return source
-    folder = f"/{spec.folder}" if spec.folder else ""
-    tensor = f"::{spec.tensor}" if spec.tensor else ""
-    return f"hf://{spec.location}@{opened.info.revision}{folder}{tensor}"
-
-
-@dataclasses.dataclass(frozen=True)
-class Lot:
-    """What a worker counts: these pairs of panels of `matrix` in `source`, which it opens itself."""
-
-    source: str
-    matrix: str
-    panels: tuple[tuple[int, int], ...]
-    mask: np.ndarray | None
-    wanted: Wanted
-    panel: int
-    device: str
-
-
-def count_lot(lot: Lot) -> dict[str, Any]:
-    """Worker: count one lot of panel pairs. Returns the counts as plain lists."""
-    with sources.open_source(lot.source, lot.matrix) as opened:
-        return geometry.count_panels(
-            opened,
-            [geometry.PanelPair(*pair) for pair in lot.panels],
-            mask=lot.mask,
-            wanted=lot.wanted,
-            panel=lot.panel,
-            device=lot.device,
-        ).to_dict()
-
-
-def _over_engine(whole: Lot, count: int, engine: str, on_progress: ProgressFn | None) -> PairCounts:
-    """Share the panel pairs of `count` rows out over an engine. whole: a lot that names no panels yet."""
-    chosen = geometry.panel_pairs(count, whole.panel)
-    lots = min(len(chosen), max(16, 8 * parse_engine(engine).workers))
-    units = []
-    for number in range(lots):
-        lot = dataclasses.replace(whole, panels=tuple((pair.first, pair.second) for pair in chosen[number::lots]))
-        units.append(Unit(str(number), lot, f"lot {number + 1} of {lots}", len(lot.panels)))
-    total = PairCounts.empty(whole.wanted)
-    faults: list[Fault] = []
-    done = 0
-
-    def on_result(_unit: Unit, value: dict[str, Any]) -> None:
-        nonlocal total, done
-        total, done = total + PairCounts.from_dict(value), done + 1
-        if on_progress is not None:
-            on_progress(done, lots)
-
-    run(units, count_lot, engine, on_result=on_result, on_failure=lambda _unit, fault: faults.append(fault))
-    if faults:
-        raise RepcapError(f"{len(faults)} of {lots} lots of pairs failed; the first: {faults[0].reason}")
-    return total
 
 
 def _summarise(matrix: Matrix, counted: PairCounts, spread: Spread, top: int, seed: int) -> PairDistribution:
