@@ -23,6 +23,28 @@ HEARD: ContextVar[list[tuple[str, str]] | None] = ContextVar("repcap_heard", def
 """(source, warning) of every matrix that is opened while a verb runs (`repcap.options.verb`)."""
 
 
+def stages(report: ProgressFn | None, *weights: float) -> list[ProgressFn]:
+    """One function of (done, total) a stage of the work; `report` is told how much of the whole is done, in percent.
+
+    weights: what each stage costs beside the others. What was left out counts as done when a later stage reports.
+
+    >>> first, second = stages(lambda *at: print(*at), 1, 3)
+    >>> first(1, 2); second(0, 5); second(5, 5)
+    12 100
+    25 100
+    100 100
+    """
+
+    def stage(before: float, weight: float) -> ProgressFn:
+        def told(done: int, total: int) -> None:
+            if report is not None:
+                report(int(100.0 * (before + weight * done / max(total, 1)) / sum(weights) + 1e-9), 100)
+
+        return told
+
+    return [stage(sum(weights[:at]), weight) for at, weight in enumerate(weights)]
+
+
 class Tokens(Protocol):
     """Row index -> token text."""
 

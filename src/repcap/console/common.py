@@ -159,11 +159,11 @@ def new_table(title: str | None = None, *columns: str) -> Table:
 
 
 class _Rate(ProgressColumn):
-    """Units a second, with k/M/G; the unit is a field of the task."""
+    """Units a second, with k/M/G; the unit is a field of the task. Of percent there is none."""
 
     def render(self, task: Task) -> Text:
         speed, unit = task.finished_speed or task.speed, task.fields["unit"]
-        if not speed:
+        if not speed or unit == "%":
             return Text("")
         for scale, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
             if speed >= scale:

@@ -26,7 +26,7 @@ def command(
     and a later checkpoint, quantised and full.
     """
     common.check_plot(plot)
-    with common.progress("Comparing") as on_progress:
+    with common.progress("Comparing", "%") as on_progress:
         result = compare(a, b, **options, on_progress=on_progress)
     if plot is not None and result.corresponding is None:
         common.warn(f"no figure: {result.reason}")

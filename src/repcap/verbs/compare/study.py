@@ -9,7 +9,7 @@ import numpy as np
 
 from repcap import geometry, sources
 from repcap.errors import SourceError, VectorsError
-from repcap.matrix import Matrix, ProgressFn
+from repcap.matrix import Matrix, ProgressFn, stages
 from repcap.numerics import Z_DEFAULT
 from repcap.options import Device, MatrixName, Option, Seed, Z, verb
 from repcap.result import Result
@@ -168,12 +168,14 @@ def compare(
     """
     asked = geometry.MeasureOptions(z=z, device=device, seed=seed)
 
-    def measured(of: Matrix) -> Measured:
-        return with_capacity(geometry.measure_matrix(of, asked, on_progress=on_progress))
+    pairing_rows, of_a, of_b = stages(on_progress, 1, 4, 4)
+
+    def measured(of: Matrix, told: ProgressFn | None) -> Measured:
+        return with_capacity(geometry.measure_matrix(of, asked, on_progress=told))
 
     with sources.open_source(a, matrix) as left:
         if b is None and matrix_b in (None, "unembedding") and left.info.tied:
-            return _tied(measured(left))
+            return _tied(measured(left, on_progress))
         second = matrix_b or ("unembedding" if b is None else matrix)
         with sources.open_source(a if b is None else b, second) as right:
             if b is None and left.info.name == right.info.name:
@@ -182,13 +184,13 @@ def compare(
                 )
             pairing = pair_rows(left, right, match)
             views = pairing.views(left, right)
-            rows, reason = _rows(left, right, pairing, worst, on_progress)
+            rows, reason = _rows(left, right, pairing, worst, pairing_rows)
             overlap = None
             if sample:
                 overlap = _neighbour_overlap(*views, pairing, left, top=top, sample=sample, worst=worst, seed=seed)
             return Comparison(
-                a=measured(left),
-                b=measured(right),
+                a=measured(left, of_a),
+                b=measured(right, of_b),
                 tied=False,
                 pairing=pairing,
                 corresponding=rows,

@@ -23,6 +23,6 @@ def command(
 
     With --against also how many of its rows, and of their pairs, keep within the epsilon of a model's embedding.
     """
-    with common.progress("Dictionary", "") as on_progress:
+    with common.progress("Dictionary", "%") as on_progress:
         result = dictionary(source, against, **options, on_progress=on_progress)
     common.present(result, json)

@@ -19,7 +19,7 @@ from repcap.geometry.pairs.tail import Tail
 from repcap.laws import law_epsilon
 from repcap.laws.limits.bounds import coherence_lower_bound
 from repcap.laws.limits.existence import random_coherence
-from repcap.matrix import Matrix, ProgressFn
+from repcap.matrix import Matrix, ProgressFn, stages
 from repcap.numerics import Z_DEFAULT
 from repcap.options import Device, Option, Seed, Z, verb
 from repcap.result import Result
@@ -217,17 +217,18 @@ def dictionary(
     """
     with sources.open_source(source, matrix) as opened:
         options = geometry.MeasureOptions(z=z, seed=seed, device=device)
-        measured = with_capacity(geometry.measure_matrix(opened, options, on_progress=on_progress))
+        measuring, aligning, pairing = stages(on_progress, 1, 0 if against is None else 4, 4)
+        measured = with_capacity(geometry.measure_matrix(opened, options, on_progress=measuring))
         alive, counts = _alive(opened)
         if alive.sum() < 2:
             raise VectorsError(f"{int(alive.sum())} row of {opened.info.name} is alive: a cosine needs two")
         part = None
         told: Sequence[str] = ()
         if against is None:
-            coherence, pair, _ = _pairs(opened, alive, 1.0, device, on_progress)
+            coherence, pair, _ = _pairs(opened, alive, 1.0, device, pairing)
         else:
             with sources.open_source(against, against_matrix) as embedding:
-                part, coherence, pair = _against(opened, alive, embedding, top, z, device, on_progress)
+                part, coherence, pair = _against(opened, alive, embedding, top, z, device, aligning, pairing)
                 told = embedding.info.warnings
     return _result(measured, alive, counts, coherence, pair, part, told)
 
@@ -296,7 +297,8 @@ def _against(
     top: int,
     z: float,
     device: str,
-    on_progress: ProgressFn | None,
+    aligning: ProgressFn,
+    pairing: ProgressFn,
 ) -> tuple[Against, float, tuple[int, int]]:
     if matrix.dim != embedding.dim:
         raise VectorsError(
@@ -306,11 +308,11 @@ def _against(
     spread = _spread(embedding, z, device)
     rows = np.flatnonzero(alive)
     table = geometry.UnitTable(embedding, device)
-    aligned = geometry.largest_alignment(geometry.Subset(matrix, rows), table, on_progress)
+    aligned = geometry.largest_alignment(geometry.Subset(matrix, rows), table, aligning)
     cosine = aligned.cosine.astype(np.float64)
     order = np.argsort(-cosine, kind="stable")[:top]
     text = embedding.tokens.text if embedding.tokens is not None else lambda _row: None
-    coherence, pair, tail = _pairs(matrix, alive, spread.epsilon, device, on_progress)
+    coherence, pair, tail = _pairs(matrix, alive, spread.epsilon, device, pairing)
     separate = embedding.info.tied is False
     part = Against(
         source=embedding.info.source,

@@ -32,7 +32,7 @@ def command(
         found = interference(
             active=[int(s) for s in numbers(active, "--active", whole=True)],
             methods=[name.strip() for name in methods.split(",")],
-            on_progress=lambda _what, fraction: on_progress(round(100 * fraction), 100),
+            on_progress=on_progress,
             **options,
         )
     common.present(found, json, plot)

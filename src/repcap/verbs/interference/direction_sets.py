@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +16,13 @@ from repcap.constructions.build import best_lines
 from repcap.errors import InputError
 from repcap.geometry.readout.superposed import Readout
 from repcap.laws import fitted
+from repcap.matrix import ProgressFn
 from repcap.packing.coherence import coherence
 from repcap.packing.vector_files import open_vectors
 
 METHODS = ("random", "optimised", "constructed")
-
-PACKING_SHARE = 0.9
-"""Of the time, about, that the optimiser takes; reading the sets takes the rest."""
 EQUAL = 1.0 - 1e-6
 """Directions of a larger |cosine| are one and the same in float32, in which readings are computed."""
-
-Progress = Callable[[str, float], None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +62,7 @@ def made(
     steps: int,
     seed: int,
     device: str,
-    on_progress: Progress | None,
+    on_progress: ProgressFn | None,
 ) -> list[tuple[str, str, torch.Tensor]]:
     for method in methods:
         if method not in METHODS:
@@ -78,7 +74,7 @@ def made(
 
 
 def _make(
-    method: str, k: int, d: int, steps: int, seed: int, device: str, on_progress: Progress | None
+    method: str, k: int, d: int, steps: int, seed: int, device: str, on_progress: ProgressFn | None
 ) -> tuple[str, str, torch.Tensor]:
     if method == "random":
         return method, "drawn from the sphere", torch.randn(k, d, generator=torch.Generator().manual_seed(seed))
@@ -90,7 +86,7 @@ def _make(
 
     def hook(state: Any) -> None:
         if on_progress is not None:
-            on_progress("packing", PACKING_SHARE * state.fraction)
+            on_progress(round(1000 * state.fraction), 1000)
 
     packed = packing.pack(k, d, steps=steps, seed=seed, device=device, constructions=False, on_progress=hook)
     return method, packed.method, packed.vectors

@@ -25,6 +25,6 @@ def command(
     (pip install 'repcap\[latents]'); nothing is downloaded.
     """
     common.check_plot(plot)
-    with common.progress("Reading", "tokens") as on_progress:
+    with common.progress("Reading", "%") as on_progress:
         result = latents(model, **options, on_progress=on_progress)
     common.present(result, json, plot)

@@ -14,7 +14,7 @@ import numpy as np
 
 from repcap import geometry, sources
 from repcap.errors import InputError, OptionError
-from repcap.matrix import ProgressFn
+from repcap.matrix import ProgressFn, stages
 from repcap.numerics import Z_DEFAULT
 from repcap.options import Device, Layers, Option, Z, verb
 from repcap.verbs.latents.latent_result import LatentPlan, Latents, LayerLatents, StateSpread
@@ -156,11 +156,13 @@ def _study(
     step = max(1, window - len(front))
     before = np.array(front, dtype=np.int64)
     windows = [np.concatenate([before, stream[at : at + step]]) for at in range(0, len(stream), step)]
-    whole = geometry.measure_matrix(embedding, geometry.MeasureOptions(z=plan.z, centre=True))
+    # Multiplications over d^2: of the embedding's sums, and of 12 d^2 weights a block and token in two passes.
+    measuring, reading = stages(on_progress, embedding.count, 24 * len(stream) * len(layers))
+    whole = geometry.measure_matrix(embedding, geometry.MeasureOptions(z=plan.z, centre=True), on_progress=measuring)
     distinct: list[int] = np.unique(stream).tolist()
     of_text = geometry.MeasureOptions(z=plan.z, only_ids=distinct)
     on_text = geometry.measure_matrix(embedding, of_text).spread if len(distinct) > 1 else None
-    found, blocks = read_layers(loaded.model, windows, layers, whole.dim, plan, on_progress)
+    found, blocks = read_layers(loaded.model, windows, layers, whole.dim, plan, reading)
     judged = _judged(found, whole)
     return Latents(
         source=loaded.name,

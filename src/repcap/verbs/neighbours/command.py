@@ -20,6 +20,6 @@ def command(options: Options, source: SourceArgument, plot: PlotOption = None, j
     common.check_plot(plot)
     if plot is not None and options["word_pairs"] is None:
         raise InputError("--plot draws word pairs: give --word-pairs FILE, or --word-pairs shipped")
-    with common.progress("Neighbours", "pairs") as on_progress:
+    with common.progress("Neighbours", "%") as on_progress:
         found = neighbours(source, **options, on_progress=on_progress)
     common.present(found, json, plot)

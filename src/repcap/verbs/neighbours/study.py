@@ -11,7 +11,7 @@ import numpy as np
 
 from repcap import geometry, sources
 from repcap.errors import InputError
-from repcap.matrix import Matrix, ProgressFn
+from repcap.matrix import Matrix, ProgressFn, stages
 from repcap.numerics import Z_DEFAULT
 from repcap.options import Device, MatrixName, Option, Z, verb
 from repcap.verbs.neighbours.neighbourhood import (
@@ -97,8 +97,12 @@ def neighbours(
         for word in words:  # a slip of the keyboard shows before the rows are read
             _row(opened, index, word)
         pairs = geometry.load_word_pairs(None if word_pairs == SHIPPED else word_pairs) if word_pairs else []
-        sums = _sums(opened, z, device, influence=scanning)
-        return Neighbourhood(
+        asked = len(tokens) + len(analogies) + len(pairs)
+        summing, asking, comparing = stages(
+            on_progress, (2 if scanning else 1) * opened.dim, 2 * asked, opened.count if scanning else 0
+        )
+        sums = _sums(opened, z, device, scanning, summing)
+        found = Neighbourhood(
             source=opened.info.source,
             matrix=opened.info.name,
             count=opened.count,
@@ -107,9 +111,12 @@ def neighbours(
             tokens=_token_lists(opened, index, tokens, top),
             analogies=tuple(_analogy(opened, index, text, expect, top) for text in analogies),
             word_pairs=_pair_kinds(opened, index, pairs, sums.epsilon),
-            overview=_overview(opened, index, sums, tau, top, device, on_progress) if scanning else None,
+            overview=_overview(opened, index, sums, tau, top, device, comparing) if scanning else None,
             revision=opened.info.revision,
         )
+        if not scanning:
+            asking(1, 1)
+        return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +127,7 @@ class _Sums:
     length: np.ndarray
 
 
-def _sums(matrix: Matrix, z: float, device: str, influence: bool) -> _Sums:
+def _sums(matrix: Matrix, z: float, device: str, influence: bool, on_progress: ProgressFn) -> _Sums:
     """epsilon, and of each row its length over the median and, for one pass more, its influence on epsilon."""
     geometry.check_matrix(matrix)
     reader = geometry.plain_reader(matrix, device)
@@ -128,7 +135,9 @@ def _sums(matrix: Matrix, z: float, device: str, influence: bool) -> _Sums:
     needed = 3 if influence else 2
     if first.count < needed:
         raise InputError(f"{matrix.info.title} has {first.count} rows with a direction; {needed} needed")
+    on_progress(1, 4)
     moments = first.moments()
+    on_progress(2, 4)
     epsilon = geometry.spread(reader, first, "all", z, moments=moments).epsilon
     length = (first.norms / first.norms.median()).numpy()
     if not influence:
