@@ -35,7 +35,7 @@ class Subject:
     @property
     def affordable(self) -> bool:
         """Whether one more pass over all rows is cheap."""
-        return self.first.count * self.reader.dim**2 <= EXTRA_WORK
+        return affordable(self.first.count, self.reader.dim)
 
     def rows(self, forced: bool) -> torch.Tensor:
         """Row numbers for an extra: all rows, or 8192 random ones where all are dear and were not asked for."""
@@ -44,6 +44,11 @@ class Subject:
             return indices
         generator = torch.Generator().manual_seed(self.seed)
         return indices[torch.randperm(len(indices), generator=generator)[:EXTRA_ROWS].sort()[0]]
+
+
+def affordable(count: int, dim: int) -> bool:
+    """Whether one more pass over so many rows is cheap."""
+    return count * dim**2 <= EXTRA_WORK
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,6 +9,7 @@ from repcap.devices import resolve_device
 from repcap.errors import OptionError, VectorsError
 from repcap.geometry.epsilon.drift import LEAST, drift
 from repcap.geometry.epsilon.epsilon import Spread, null_note
+from repcap.geometry.epsilon.jackknife import EXTRA_ROWS
 from repcap.geometry.epsilon.passes import FirstPass, first_pass
 from repcap.geometry.epsilon.sample import Estimate, estimate, keep_rows, plan_blocks
 from repcap.geometry.epsilon.spectrum import Spectrum
@@ -70,14 +71,14 @@ class MeasureOptions:
 
 
 class _Progress:
-    """Rows done and rows to do, over all passes."""
+    """Rows done and rows to do, over all passes. What is expected may only fall, so that a bar never goes back."""
 
     def __init__(self, on_progress: ProgressFn | None) -> None:
         self._report = on_progress
         self.done = self.total = 0
 
     def expect(self, rows: int) -> None:
-        self.total += rows
+        self.total = rows
 
     def tick(self, rows: int) -> None:
         self.done += rows
@@ -144,13 +145,14 @@ def measure_matrix(
 def _from_all(reader: RowReader, options: MeasureOptions, progress: _Progress) -> Measurement:
     """Every row: exact."""
     tokens = reader.matrix.tokens
-    progress.expect(reader.count)
+    progress.expect(_expected_rows(reader.count, reader.dim, options, high=True, drifting=True))
     first = first_pass(reader, tokens.count if tokens is not None else None)
     _need_two(first.count, first.dropped, reader.matrix.info)
     moments = None if first.held is not None else first.moments()
     whole = spread(reader, first, "all", options.z, moments=moments)
     subject = extras.Subject(reader, first, moments, options.z, options.seed)
-    progress.expect(_expected_rows(subject, options, whole))
+    high = whole.class_name == "high"
+    progress.expect(_expected_rows(first.count, reader.dim, options, high, drifting=first.held is None))
     return _measurement(subject, options, whole, _other_rows(reader, first, options.z), None)
 
 
@@ -189,13 +191,12 @@ def _need_two(count: int, dropped: tuple[tuple[int, str], ...], info: MatrixInfo
     raise VectorsError(f"{rows}: a cosine needs two ({info.title})")
 
 
-def _expected_rows(subject: extras.Subject, options: MeasureOptions, whole: Spread) -> int:
-    """Rows that the extras will read."""
-    n, extra = subject.first.count, len(subject.rows(forced=False))
-    passes = 2 * bool(options.centre and options.remove_top) + bool(options.centre) + bool(options.remove_top)
-    common = 2 * extra if whole.class_name == "high" else 0
-    drifting = 0 if subject.first.held is not None or extra < LEAST else extra
-    return (n if options.influence else extra) + passes * n + common + drifting
+def _expected_rows(n: int, dim: int, options: MeasureOptions, high: bool, drifting: bool) -> int:
+    """Rows that the first pass and the extras read. high: of class `high`; drifting: the rows are not in memory."""
+    extra = n if extras.affordable(n, dim) else min(n, EXTRA_ROWS)
+    passes = 1 + 2 * bool(options.centre and options.remove_top) + bool(options.centre) + bool(options.remove_top)
+    first_ids = extra if drifting and extra >= LEAST else 0
+    return passes * n + (n if options.influence else extra) + (4 * extra if high else 0) + first_ids
 
 
 def _other_rows(reader: RowReader, first: FirstPass, z: float) -> list[Spread]:
