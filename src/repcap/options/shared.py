@@ -53,6 +53,10 @@ OnlyIds = Annotated[
     Iterable[int] | None, Option("Measure these rows alone.", read=parse_ids, write=as_ids, metavar="IDS")
 ]
 TokenizerRows = Annotated[bool, Option("Leave out rows beyond the tokenizer.")]
+Theta = Annotated[
+    float, Option("An idle row alarms where it reads more than this; an active one reads 1.", above=0.0, most=1.0)
+]
+Delta = Annotated[float, Option("Share of idle rows that may alarm.", above=0.0, below=1.0)]
 Layers = Annotated[
     Iterable[int],
     Option("These layers alone: 0,5,10-12.", read=functools.partial(parse_ids, what="layer"), write=as_ids,

@@ -9,6 +9,7 @@ from safetensors.torch import save_file
 
 from repcap.errors import InputError, VectorsError
 from repcap.verbs.dictionary.study import dictionary
+from repcap.verbs.readout.study import readout
 
 
 def cosines(a, b):
@@ -131,3 +132,26 @@ def test_transposed_decoder(tmp_path, files):
     found = dictionary(str(tmp_path / "t.safetensors"))
     assert (found.alive, found.dead) == (56, 4)
     assert np.isfinite(found.coherence)
+
+
+def test_at_once_is_the_readout_of_the_alive_rows(files):
+    sae, _, decoder, _ = files
+    keep = [row for row in range(60) if row not in (3, 17, 21, 40)]
+    found = dictionary(str(sae), theta=0.7, delta=0.02).at_once
+    alone = readout(decoder[keep], theta=0.7, delta=0.02, active=(1,))
+    assert (found.theta, found.delta) == (0.7, 0.02)
+    for name in ("direct", "best"):
+        here, there = getattr(found, name), getattr(alone, name)
+        assert here.interference == pytest.approx(there.interference, rel=1e-9)
+        assert here.most == there.most
+    assert found.welch_dim == pytest.approx(10 * 55 / 46)  # d (k - 1)/(k - d)
+    squares = cosines(decoder[keep], decoder[keep]).square().fill_diagonal_(0)
+    assert found.direct.effective_dim == pytest.approx(56 * 55 / float(squares.sum()))
+
+
+@pytest.mark.parametrize(("rows", "most"), [(torch.eye(8), 8), (torch.eye(2), None)])
+def test_orthonormal_rows_are_all_read_and_two_say_nothing(rows, most):
+    found = dictionary(rows)
+    assert (found.at_once and found.at_once.best.most) == most
+    assert ("at once" in found.reading) == (most is not None)
+    assert found.values()["at_once"] is None or found.at_once.welch_dim is None

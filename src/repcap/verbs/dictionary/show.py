@@ -38,6 +38,10 @@ def _rows(result: Dictionary) -> RenderableType:
     table.add_row("  of random lines", f"{result.coherence_random:.6f}", "median")
     for name in (curve.key for curve in fitted()):
         table.add_row(f"epsilon of law {name}", f"{result.law_epsilon[name]:.6f}", f"at which {result.alive} fit")
+    if result.at_once is not None:
+        for label, side in (("read at once", result.at_once.best), ("  along the rows", result.at_once.direct)):
+            dims = "" if side.effective_dim is None else f"effective dimension {side.effective_dim:.1f}"
+            table.add_row(label, str(side.most), dims)
     capacity, filled = result.measured.capacity, result.filled
     if capacity is not None and filled is not None:
         least = "exists" if at_least(capacity) is capacity["exists"] else "explicit"

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -21,9 +21,12 @@ from repcap.laws.limits.bounds import coherence_lower_bound
 from repcap.laws.limits.existence import random_coherence
 from repcap.matrix import Matrix, ProgressFn, stages
 from repcap.numerics import Z_DEFAULT
-from repcap.options import Device, Option, Seed, Z, verb
+from repcap.options import Delta, Device, Option, Seed, Theta, Z, verb
 from repcap.result import Result
 from repcap.studies.measured import Measured, with_capacity
+
+if TYPE_CHECKING:
+    from repcap.geometry.readout.linear import LinearReadout
 
 TINY = 1e-3
 """A row shorter than this part of the median length is dead, as `repcap measure` calls it tiny."""
@@ -87,6 +90,25 @@ class Against:
         }
 
 
+@dataclasses.dataclass(frozen=True)
+class AtOnce:
+    """How many alive rows one vector holds and a linear readout tells apart, as `repcap readout` finds it.
+
+    direct, best: along the rows themselves, and with the weights of least interference. welch_dim: the most that their
+    effective dimension can be; None where nothing need interfere.
+    """
+
+    theta: float
+    delta: float
+    direct: LinearReadout
+    best: LinearReadout
+    welch_dim: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        sides = {"direct": self.direct.to_dict(), "best": self.best.to_dict()}
+        return {"theta": self.theta, "delta": self.delta, **sides, "welch_dim": self.welch_dim}
+
+
 @dataclasses.dataclass(frozen=True, repr=False)
 class Dictionary(Result):
     """What a dictionary of directions holds.
@@ -94,7 +116,7 @@ class Dictionary(Result):
     alive: rows with a direction and a length of at least 1/1000 of the median. zero, non_finite, tiny: dead rows.
     coherence: largest |cosine| over all pairs of alive rows; `pair` attains it. coherence_bound: least possible for so
     many lines, proven. coherence_random: of so many random ones (median). law_epsilon: epsilon at which each law has
-    room for so many.
+    room for so many. at_once: how many can be read at once; None of two rows.
     """
 
     kind = "dictionary"
@@ -110,6 +132,7 @@ class Dictionary(Result):
     coherence_bound: float
     coherence_random: float
     law_epsilon: dict[str, float]
+    at_once: AtOnce | None
     against: Against | None
     notes: tuple[str, ...]
 
@@ -154,6 +177,11 @@ class Dictionary(Result):
                 f"{self.against.epsilon:.4f} of every embedding row, and {self.against.pairs_within:.2%} of their "
                 "pairs within it of each other"
             )
+        if self.at_once is not None:
+            text += (
+                f". A vector can hold about {self.at_once.best.most or 'none'} of them at once for a linear readout to "
+                f"tell apart, with at most {self.at_once.delta:g} of the idle ones reading above {self.at_once.theta:g}"
+            )
         return text + "."
 
     def values(self) -> dict[str, Any]:
@@ -172,6 +200,7 @@ class Dictionary(Result):
             "coherence_random": self.coherence_random,
             "law_epsilon": self.law_epsilon,
             "filled": self.filled,
+            "at_once": self.at_once.to_dict() if self.at_once else None,
             "against": self.against.to_dict() if self.against else None,
             "dictionary_notes": list(self.notes),
         }
@@ -185,6 +214,8 @@ def dictionary(
     matrix: Decoder = "embedding",
     against_matrix: AgainstMatrix = "embedding",
     top: Named = 10,
+    theta: Theta = 0.5,
+    delta: Delta = 1e-3,
     z: Z = Z_DEFAULT,
     seed: Seed = 0,
     device: Device = "auto",
@@ -204,6 +235,8 @@ def dictionary(
         model.
     top : int
         rows nearest to the embedding to name.
+    theta, delta : float
+        as of `repcap.readout`, of the alive rows.
     z, seed, device
         as of `repcap.measure`.
 
@@ -212,16 +245,17 @@ def dictionary(
     SourceError, VectorsError, InputError
         if something cannot be read, fewer than two rows are alive, or the widths differ.
 
-    Cost: a measurement, k^2 d operations for all pairs, 2 k n d against the embedding. Memory: 1 GiB of unit rows of
-    each at most, blocks; never k x k or k x n.
+    Cost: a measurement, k^2 d operations for all pairs, two float64 passes of k d^2 and 4096 k d for the readout, 2 k n
+    d against the embedding. Memory: 1 GiB of unit rows of each at most, blocks; never k x k or k x n.
     """
     with sources.open_source(source, matrix) as opened:
         options = geometry.MeasureOptions(z=z, seed=seed, device=device)
-        measuring, aligning, pairing = stages(on_progress, 1, 0 if against is None else 4, 4)
+        measuring, reading, aligning, pairing = stages(on_progress, 1, 1, 0 if against is None else 4, 4)
         measured = with_capacity(geometry.measure_matrix(opened, options, on_progress=measuring))
         alive, counts = _alive(opened)
         if alive.sum() < 2:
             raise VectorsError(f"{int(alive.sum())} row of {opened.info.name} is alive: a cosine needs two")
+        at_once = _at_once(opened, alive, theta, delta, seed, device, reading)
         part = None
         told: Sequence[str] = ()
         if against is None:
@@ -230,7 +264,7 @@ def dictionary(
             with sources.open_source(against, against_matrix) as embedding:
                 part, coherence, pair = _against(opened, alive, embedding, top, z, device, aligning, pairing)
                 told = embedding.info.warnings
-    return _result(measured, alive, counts, coherence, pair, part, told)
+    return _result(measured, alive, counts, coherence, pair, at_once, part, told)
 
 
 def _result(
@@ -239,6 +273,7 @@ def _result(
     counts: dict[str, int],
     coherence: float,
     pair: tuple[int, int],
+    at_once: AtOnce | None,
     against: Against | None,
     told: Sequence[str],
 ) -> Dictionary:
@@ -266,6 +301,7 @@ def _result(
         coherence_bound=coherence_lower_bound(k, d).value,
         coherence_random=random_coherence(k, d),
         law_epsilon=law_epsilon(math.log(k), d),
+        at_once=at_once,
         against=against,
         notes=tuple(notes),
     )
@@ -278,6 +314,27 @@ def _alive(matrix: Matrix) -> tuple[np.ndarray, dict[str, int]]:
     alive = directed & (length >= TINY * np.median(length[directed])) if directed.any() else directed
     zero = sum(reason == geometry.ZERO for _, reason in dropped)
     return alive, {"zero": zero, "non_finite": len(dropped) - zero, "tiny": int(directed.sum() - alive.sum())}
+
+
+def _at_once(
+    matrix: Matrix, alive: np.ndarray, theta: float, delta: float, seed: int, device: str, on_progress: ProgressFn
+) -> AtOnce | None:
+    """The readouts of the alive rows; None of two."""
+    rows = np.flatnonzero(alive)
+    if len(rows) < 3:
+        return None
+    done = 0
+
+    def on_rows(count: int) -> None:
+        nonlocal done
+        done += count
+        on_progress(min(done, 4 * len(rows)), 4 * len(rows))
+
+    reader = geometry.plain_reader(matrix, device, geometry.select_rows(matrix.count, (), rows.tolist()))
+    found = geometry.read_rows(
+        dataclasses.replace(reader, on_rows=on_rows), theta=theta, delta=delta, active=(), seed=seed
+    )
+    return AtOnce(theta, delta, found.direct, found.best, 1.0 / found.welch if found.welch > 0.0 else None)
 
 
 def _pairs(

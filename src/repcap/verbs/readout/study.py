@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from repcap import geometry, sources
 from repcap.matrix import ProgressFn
-from repcap.options import Device, ExcludeIds, MatrixName, Option, Seed, Top, parse_ids, verb
+from repcap.options import Delta, Device, ExcludeIds, MatrixName, Option, Seed, Theta, Top, parse_ids, verb
 from repcap.result import Result
 
 if TYPE_CHECKING:
     from repcap.geometry.readout.linear import LinearReadout
 
-Theta = Annotated[
-    float, Option("An idle row alarms where it reads more than this; an active one reads 1.", above=0.0, most=1.0)
-]
-Delta = Annotated[float, Option("Share of idle rows that may alarm.", above=0.0, below=1.0)]
 Draws = Annotated[int, Option("Also draw so many random states for each s, and read them.", least=0, most=100_000)]
 Active = Annotated[Sequence[int], Option("Numbers of active rows to show.", least=1, read=parse_ids, metavar="S,S")]
 ACTIVE = (1, 2, 4, 8, 16, 32)
