@@ -235,3 +235,11 @@ class TestLoading:
             load_records(tmp_path / "none")
         with pytest.raises(InputError, match="is a directory"):
             load_records(tmp_path)
+
+
+def test_limits_of_the_readout():
+    limits = {"rank": 512, "mean_leverage": 0.512, "direct_dim": 300.0, "linear_limit": 1048.2, "s_limit": 24.2}
+    rows, _ = to_rows([record(readout=limits), record(source="a/b"), record(source="a/c", readout=None)])
+    assert [row.s_limit for row in rows] == [24.2, None, None]
+    [row], _ = to_rows([record(epsilon_se=0.001), record(readout=limits)])
+    assert (row.epsilon_se, row.s_limit) == (0.001, 24.2)  # completed by what the other says

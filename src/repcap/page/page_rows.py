@@ -90,6 +90,7 @@ class Row:
     epsilon_se: float | None = None
     tied: bool | None = None
     effective_dim: float | None = None
+    s_limit: float | None = None
     dropped_count: int | None = None
     dtype: str | None = None
     revision: str | None = None
@@ -182,6 +183,7 @@ def _completed(first: Row, other: Row) -> Row:
             "coherence",
             "histogram",
             "effective_dim",
+            "s_limit",
             "tied",
             "dropped_count",
             "variants",
@@ -204,6 +206,8 @@ def _row(record: Record, name: str) -> Row:
     provenance = record.get("provenance")
     revision = record.get("revision") or (provenance.get("revision") if isinstance(provenance, Mapping) else None)
     tied = record.get("tied")
+    readout = record.get("readout")
+    limits = readout if isinstance(readout, Mapping) else {}
     row = Row(
         name=name,
         family=legible(record.get("family") or family_of(name, source)),
@@ -222,6 +226,7 @@ def _row(record: Record, name: str) -> Row:
         epsilon_se=_number(record, "epsilon_se"),
         tied=tied if isinstance(tied, bool) else None,
         effective_dim=_number(record, "effective_dim"),
+        s_limit=_number(limits, "s_limit"),
         dropped_count=_integer(record, "dropped_count"),
         dtype=_text(record, "dtype"),
         revision=legible(revision) if revision else None,

@@ -304,6 +304,7 @@ CSV_COLUMNS: Mapping[str, str] = {
     "class": "klass",
     "tied": "tied",
     "effective_dim": "effective_dim",
+    "readout.s_limit": "s_limit",
     "dropped_count": "dropped_count",
     "repcap_version": "version",
 }

@@ -51,6 +51,7 @@
       ["largest |cosine|", format.significant(row.coherence, 4) || null],
       ...row.variants.map((variant) => [`ε, ${variant.rows}`, `${format.fixed(variant.epsilon, 5)} (${format.fixed(variant.epsilon_ratio, 2)} times random)`]),
       ["effective dimension", row.effective_dim === null ? null : format.significant(row.effective_dim, 5)],
+      ["s limit", row.s_limit === null ? null : `${format.significant(row.s_limit, 3)} (1 idle row in 1000 reads above 0.5)`],
       ["tied", row.tied === null ? null : row.tied ? "yes" : "no"],
       ["dtype", row.dtype],
       ["at least", limitText(row, "at_least")],
@@ -69,6 +70,7 @@
   const MEANING = {
     class: "high: ε above 0.2; low: below 0.1; the published borders, which do not depend on d",
     "ε ÷ random": "how many times the ε of directions drawn at random in as many dimensions",
+    "s limit": "so many rows in one vector can be read apart by the best linear readout, about",
     "effective dimension": "in so many dimensions random directions would overlap as much",
     "largest |cosine|": "of the two rows that overlap most",
     "law full": "a formula fitted to packings that an optimiser found: no limit",

@@ -19,6 +19,7 @@
     { key: "n", title: "Rows", value: (row) => row.n, show: format.grouped, optional: true },
     { key: "epsilon_se", title: "± s.e.", value: (row) => row.epsilon_se, show: (value) => format.significant(value, 2), optional: true },
     { key: "effective_dim", title: "Effective dim.", value: (row) => row.effective_dim, show: format.grouped, optional: true },
+    { key: "s_limit", title: "s limit", value: (row) => row.s_limit, show: (value) => format.significant(value, 3), optional: true },
   ];
 
   /** Only the columns of which some row says something. */

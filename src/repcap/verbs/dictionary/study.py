@@ -330,10 +330,9 @@ def _at_once(
         done += count
         on_progress(min(done, 4 * len(rows)), 4 * len(rows))
 
-    reader = geometry.plain_reader(matrix, device, geometry.select_rows(matrix.count, (), rows.tolist()))
-    found = geometry.read_rows(
-        dataclasses.replace(reader, on_rows=on_rows), theta=theta, delta=delta, active=(), seed=seed
-    )
+    plain = geometry.plain_reader(matrix, device, geometry.select_rows(matrix.count, (), rows.tolist()))
+    reader = dataclasses.replace(plain, on_rows=on_rows)
+    found = geometry.read_rows(reader, theta=theta, delta=delta, active=(), seed=seed)
     return AtOnce(theta, delta, found.direct, found.best, 1.0 / found.welch if found.welch > 0.0 else None)
 
 
