@@ -27,7 +27,7 @@ def run(tmp_path_factory):
 
 
 RESULTS = {
-    "pairs": (2, lambda words, run: repcap.pairs(ROWS)),
+    "pairs": (3, lambda words, run: repcap.pairs(ROWS)),
     "compare": (1, lambda words, run: repcap.compare(ROWS, ROWS + 0.3)),
     "track": (2, lambda words, run: repcap.track(str(run))),
 }

@@ -1,4 +1,6 @@
-"""The distribution of all pairwise cosines, full and on a log scale that shows the tail, against two models of it."""
+"""The distribution of all pairwise cosines, full and on a log scale that shows the tail, against two models of it; and
+what dimension random directions would need for such a tail.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 def draw(record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, *, ax: Axes | None = None) -> Any:
     """Draw a record of `repcap pairs --json`: density over cosine, with +-epsilon, the normal curve and the null.
 
+    A third panel shows the tail dimension over alpha, a line for each gauge, where two shares or more have one.
+
     Into a file, into `ax` (the left panel), or into a new figure: see `style.draw_panels`.
     """
     edges, counts = np.asarray(record["histogram"]["edges"]), np.asarray(record["histogram"]["counts"], dtype=float)
@@ -31,8 +35,8 @@ def draw(record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, 
         axes.set_ylabel("density")
         axes.set_xlim(*_span(middle, density, record["epsilon"]))
         axes.set_ylim(0, 1.15 * density.max())
-        which = "a sample of the" if record.get("sampled") else "all"
-        axes.set_title(f"{which} pairs of {record['count']} rows: mean {record['mean']:.3f}")
+        which = "sampled" if record.get("sampled") else "all"
+        axes.set_title(f"{which} pairs: mean cosine {record['mean']:.3f}")
 
     def log(axes: Axes) -> None:
         _curves(axes, record, edges, density)
@@ -43,11 +47,45 @@ def draw(record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, 
 
     def finish(drawn: Figure, panels: Sequence[Axes]) -> None:
         beyond = record["epsilon"] / record["epsilon_null"]
-        title = f"{style.short_name(record['source'])}: epsilon {record['epsilon']:.3f}, {beyond:.2g} times random"
-        drawn.suptitle(title, x=0.01, ha="left", fontsize=10)
-        drawn.legend(*panels[-1].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        name = f"{style.short_name(record['source'])}, {record['count']} rows"
+        drawn.suptitle(
+            f"{name}: epsilon {record['epsilon']:.3f}, {beyond:.2g} times random", x=0.01, ha="left", fontsize=10
+        )
+        drawn.legend(*panels[1].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
-    return style.draw_panels((linear, log), path, ax, size="wide", finish=finish)
+    def tail(axes: Axes) -> None:
+        _tail_dimensions(axes, record["dim"], curves)
+
+    curves = _tail_curves(record)
+    panels = (linear, log, tail) if curves else (linear, log)
+    return style.draw_panels(panels, path, ax, size=(10.4, 3.2) if curves else "wide", finish=finish)
+
+
+def _tail_curves(record: Mapping[str, Any]) -> dict[str, list[tuple[float, float]]]:
+    """Gauge -> (alpha, d_alpha), alpha falling; gauges with fewer than two are left out."""
+    found = {
+        part["gauge"]: sorted(
+            ((point["alpha"], point["dim"]) for point in part["points"] if point["dim"] is not None), reverse=True
+        )
+        for part in record.get("tails", ())
+    }
+    return {gauge: points for gauge, points in found.items() if len(points) > 1}
+
+
+def _tail_dimensions(axes: Axes, dim: int, curves: Mapping[str, Sequence[tuple[float, float]]]) -> None:
+    for (gauge, points), colour, marker in zip(curves.items(), style.CYCLE, style.MARKERS, strict=False):
+        axes.plot(*zip(*points, strict=True), color=colour, marker=marker, ms=4, label=gauge)
+    axes.axhline(dim, color=style.GREY, lw=1, ls="--", label=f"random: d = {dim}")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(lambda value, _position: f"{value:g}")
+    axes.yaxis.set_minor_formatter(lambda _value, _position: "")
+    axes.invert_xaxis()
+    axes.set_xlabel("share of pairs alpha")
+    axes.set_ylabel("tail dimension")
+    gauge, points = next(iter(curves.items()))
+    axes.set_title(f"{gauge}: as in {points[0][1]:.3g} to {points[-1][1]:.3g} dimensions")
+    axes.legend(fontsize=7, frameon=True, framealpha=0.85, edgecolor="none")
 
 
 def _curves(axes: Axes, record: Mapping[str, Any], edges: np.ndarray, density: np.ndarray) -> None:
