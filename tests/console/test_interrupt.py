@@ -18,7 +18,14 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals and /pr
 def started(out, *before):
     """A table of many rows; returns when the first are in its file."""
     words = [*before, sys.executable, "-m", "repcap", "table", "--d", "2..9000", "--eps", "0.3", "--out", str(out)]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # Tests that run under nohup hand it on: a new process begins with the default.
+    process = subprocess.Popen(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+    )
     end = time.monotonic() + 60
     while not out.exists() and process.poll() is None and time.monotonic() < end:
         time.sleep(0.01)
