@@ -14,6 +14,9 @@ from repcap.errors import InputError
 Z_DEFAULT = 2.0
 """epsilon = mean + z std; the published convention is z = 2."""
 
+THETA, DELTA = 0.5, 1e-3
+"""An idle row alarms where it reads more than theta of an active one; at most the share delta of them may."""
+
 CLASS_HIGH = 0.2
 CLASS_LOW = 0.1
 """Published class borders on epsilon. They do not depend on d: see docs/footguns.md."""

@@ -19,9 +19,8 @@ import torch
 from scipy.special import ndtri
 
 from repcap.geometry.rows.reader import RowReader
+from repcap.numerics import DELTA, THETA
 
-THETA, DELTA = 0.5, 1e-3
-"""An idle row alarms where it reads more than theta of an active one; at most the share delta of them may."""
 _CUTOFF = 1e-10
 """Eigenvalues of G below this part of the largest one are rounding: there is no such direction among the rows."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ from repcap.geometry.epsilon.passes import first_pass
 from repcap.geometry.readout.alarms import ROWS, Simulated, alarm_curve, simulate_alarms
 from repcap.geometry.readout.leverage import Leverages, leverages, pseudo_inverse, welch_interference
 from repcap.geometry.rows.reader import RowReader
+from repcap.matrix import ProgressFn
 from repcap.numerics import finite
 
 DIRECT, BEST = "direct", "best linear"
@@ -71,11 +72,12 @@ def read_rows(
     active: Sequence[int],
     draws: int = 0,
     seed: int = 0,
+    on_progress: ProgressFn | None = None,
 ) -> ReadRows:
     """Interference, false alarms and s_max of the direct and of the best linear readout of the rows, (n, d).
 
     theta: an idle row alarms where it reads more than this of an active one. draws: random states to simulate for each
-    s of `active`, 0 for none.
+    s of `active`, 0 for none. on_progress: called with (rows read, rows to read) over all passes.
 
     Cost: two float64 passes, n d^2 operations each, and 4 x 1024 n d for the weights of up to 1024 rows; a simulation
     4 draws n d for each s. Memory: two (d, d) float64 matrices, blocks of rows, 1024 x 8192 counts; never n x n.
@@ -85,6 +87,8 @@ def read_rows(
     VectorsError
         if fewer than three rows have a direction.
     """
+    passes = 4 + 2 * len(active) * (draws > 0)
+    reader = dataclasses.replace(reader, on_rows=_rows_of(passes * reader.count, on_progress))
     wide = reader.replaced(dtype=torch.float64)
     first = first_pass(wide, find_repeats=False)
     if first.count < 3:
@@ -117,3 +121,17 @@ def read_rows(
         sides.append(side)
     welch = welch_interference(first.count, reader.dim)
     return ReadRows(sides[0], sides[1], found, welch, len(first.dropped))
+
+
+def _rows_of(total: int, on_progress: ProgressFn | None) -> Callable[[int], None] | None:
+    """Adds up the rows of all passes."""
+    if on_progress is None:
+        return None
+    done = 0
+
+    def on_rows(count: int) -> None:
+        nonlocal done
+        done = min(done + count, total)
+        on_progress(done, total)
+
+    return on_rows

@@ -20,7 +20,7 @@ from repcap.laws import law_epsilon
 from repcap.laws.limits.bounds import coherence_lower_bound
 from repcap.laws.limits.existence import random_coherence
 from repcap.matrix import Matrix, ProgressFn, stages
-from repcap.numerics import Z_DEFAULT
+from repcap.numerics import DELTA, THETA, Z_DEFAULT
 from repcap.options import Delta, Device, Option, Seed, Theta, Z, verb
 from repcap.result import Result
 from repcap.studies.measured import Measured, with_capacity
@@ -214,8 +214,8 @@ def dictionary(
     matrix: Decoder = "embedding",
     against_matrix: AgainstMatrix = "embedding",
     top: Named = 10,
-    theta: Theta = 0.5,
-    delta: Delta = 1e-3,
+    theta: Theta = THETA,
+    delta: Delta = DELTA,
     z: Z = Z_DEFAULT,
     seed: Seed = 0,
     device: Device = "auto",
@@ -323,16 +323,8 @@ def _at_once(
     rows = np.flatnonzero(alive)
     if len(rows) < 3:
         return None
-    done = 0
-
-    def on_rows(count: int) -> None:
-        nonlocal done
-        done += count
-        on_progress(min(done, 4 * len(rows)), 4 * len(rows))
-
-    plain = geometry.plain_reader(matrix, device, geometry.select_rows(matrix.count, (), rows.tolist()))
-    reader = dataclasses.replace(plain, on_rows=on_rows)
-    found = geometry.read_rows(reader, theta=theta, delta=delta, active=(), seed=seed)
+    reader = geometry.plain_reader(matrix, device, geometry.select_rows(matrix.count, (), rows.tolist()))
+    found = geometry.read_rows(reader, theta=theta, delta=delta, active=(), seed=seed, on_progress=on_progress)
     return AtOnce(theta, delta, found.direct, found.best, 1.0 / found.welch if found.welch > 0.0 else None)
 
 

@@ -24,8 +24,6 @@ METHODS = ("random", "optimised", "constructed")
 SAFE = 0.99
 """Share of draws in which the active set must be found for s to count as readable."""
 
-"""Called with (what is being done, fraction done)."""
-
 
 def _named(vectors: Any) -> str:
     """What a record says of directions that were given."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from repcap import geometry, sources
 from repcap.matrix import ProgressFn
+from repcap.numerics import DELTA, THETA
 from repcap.options import Delta, Device, ExcludeIds, MatrixName, Option, Seed, Theta, Top, parse_ids, verb
 from repcap.result import Result
 
@@ -101,8 +102,8 @@ def readout(
     source: Any,
     matrix: MatrixName = "embedding",
     *,
-    theta: Theta = 0.5,
-    delta: Delta = 1e-3,
+    theta: Theta = THETA,
+    delta: Delta = DELTA,
     active: Active = ACTIVE,
     simulate: Draws = 0,
     top: Top = 5,
@@ -144,17 +145,15 @@ def readout(
     with sources.open_source(source, matrix) as opened:
         geometry.check_matrix(opened)
         rows = geometry.select_rows(opened.count, exclude_ids or ())
-        passes = 4 + 2 * len(active) * (simulate > 0)
-        done = 0
-
-        def on_rows(count: int) -> None:
-            nonlocal done
-            done += count
-            if on_progress is not None:
-                on_progress(min(done, passes * len(rows)), passes * len(rows))
-
-        reader = dataclasses.replace(geometry.plain_reader(opened, device, rows), on_rows=on_rows)
-        found = geometry.read_rows(reader, theta=theta, delta=delta, active=active, draws=simulate, seed=seed)
+        found = geometry.read_rows(
+            geometry.plain_reader(opened, device, rows),
+            theta=theta,
+            delta=delta,
+            active=active,
+            draws=simulate,
+            seed=seed,
+            on_progress=on_progress,
+        )
         q = found.leverages.interference
         order = q.argsort(descending=True, stable=True)
         text = opened.tokens.text if opened.tokens is not None else lambda _index: None
