@@ -70,7 +70,7 @@
   const MEANING = {
     class: "high: ε above 0.2; low: below 0.1; the published borders, which do not depend on d",
     "ε ÷ random": "how many times the ε of directions drawn at random in as many dimensions",
-    "s limit": "so many rows in one vector can be read apart by the best linear readout, about",
+    "s limit": "about so many rows in one vector can be read apart at best, by any linear readout",
     "effective dimension": "in so many dimensions random directions would overlap as much",
     "largest |cosine|": "of the two rows that overlap most",
     "law full": "a formula fitted to packings that an optimiser found: no limit",
