@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import json
 import math
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 from repcap.bracket.known import at_epsilon
 from repcap.constructions import CONSTRUCTIONS
 from repcap.constructions.certificate import certificate
+from tool_modules import load_tool
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "check_certificate.py"
 DIMS = (1, 2, 3, 5, 7, 8, 9, 12, 14, 16, 23, 24, 28, 36, 44, 48, 64, 72, 100, 128, 256)
@@ -31,10 +31,7 @@ EPSILONS = (0.05, 0.1, 0.125, 0.2, 0.25, 1 / 3, 0.45, 0.5, 0.6, 0.75)
 
 @pytest.fixture(scope="module")
 def checker():
-    spec = importlib.util.spec_from_file_location("check_certificate", TOOL)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_tool("check_certificate")
 
 
 def written(d, eps, families=None):

@@ -5,7 +5,6 @@ A page is run from top to bottom in one folder. Three tables say what is not run
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shlex
@@ -17,6 +16,7 @@ import pytest
 import shown
 
 from demo import SMOLLM2, needs_demo
+from tool_modules import load_tool
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = shown.in_pages(ROOT)
@@ -75,9 +75,7 @@ STAND_INS = {"MODEL": "made/model.npy", "SAE": "made/sae"}
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """The inputs that the pages name, in a folder to copy."""
-    spec = importlib.util.spec_from_file_location("frozen_made", ROOT / "tools" / "frozen_made.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_tool("frozen_made")
     folder = tmp_path_factory.mktemp("docs") / "made"
     module.make(folder)
     np.save(folder / "model.npy", module.rows(30, 51_000, 32))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import json
 from pathlib import Path
 
 import pytest
+
+from tool_modules import load_tool
 
 jsonschema = pytest.importorskip("jsonschema")
 
@@ -36,9 +37,7 @@ LINES = [
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    spec = importlib.util.spec_from_file_location("frozen_made", ROOT / "tools" / "frozen_made.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_tool("frozen_made")
     folder = tmp_path_factory.mktemp("schema")
     module.make(folder / "made")
     return folder

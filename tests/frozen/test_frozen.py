@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import json
 import os
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from demo import needs_demo
+from tool_modules import load_tool
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "freeze.py"
@@ -22,12 +22,7 @@ OLD = [{"epsilon": 0.25, "capacity": {"law": [1e30, 2.0]}, "name": "a", "seconds
 
 @pytest.fixture(scope="module")
 def freeze():
-    spec = importlib.util.spec_from_file_location("freeze", TOOL)
-    module = importlib.util.module_from_spec(spec)
-    kept = list(sys.path)
-    spec.loader.exec_module(module)
-    sys.path[:] = kept
-    return module
+    return load_tool("freeze")
 
 
 @needs_demo

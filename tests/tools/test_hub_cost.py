@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
-import sys
 from pathlib import Path
 
 import pytest
+
+from tool_modules import load_tool
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
 def tool():
-    spec = importlib.util.spec_from_file_location("hub_cost", ROOT / "tools" / "hub_cost.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["hub_cost"] = module  # dataclasses look their module up
-    before = list(sys.path)
-    try:
-        spec.loader.exec_module(module)
-        yield module
-    finally:
-        sys.path[:] = before
-        del sys.modules["hub_cost"]
+    return load_tool("hub_cost")
 
 
 def test_two_models_by_hand(tool, monkeypatch):

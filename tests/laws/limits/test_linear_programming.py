@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import random
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,16 +14,12 @@ from scipy.special import eval_gegenbauer
 from repcap.bracket.known import at_epsilon
 from repcap.laws.limits import levenshtein, linear_programming
 from repcap.laws.limits.bounds import upper_bound
-
-TOOL = Path(__file__).resolve().parents[3] / "tools" / "check_certificate.py"
+from tool_modules import load_tool
 
 
 @pytest.fixture(scope="module")
 def checker():
-    spec = importlib.util.spec_from_file_location("check_certificate", TOOL)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_tool("check_certificate")
 
 
 def by_degree(found):

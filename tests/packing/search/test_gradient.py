@@ -92,6 +92,17 @@ def test_gradient_is_that_of_the_smoothed_maximum():
     assert torch.allclose(x.grad, beta * out / total, atol=1e-10)
 
 
+def test_no_weight_is_subnormal():
+    """Products with subnormal numbers cost a hundred ordinary ones."""
+    x = torch.nn.functional.normalize(torch.randn(200, 6, generator=torch.Generator().manual_seed(0)), dim=1)
+    block_pass = BlockPass(200, CPU)
+    block_pass(x, 300.0, 1.0, torch.empty(200, 6))
+    size = block_pass._now.abs()
+    exact = 300.0 * ((x.double() @ x.double().T).abs() - 1.0)
+    assert bool(((exact < -88.0) & (exact > -103.0)).any())  # float32 would make them subnormal
+    assert not bool(((size > 0.0) & (size < torch.finfo(torch.float32).tiny)).any())
+
+
 def test_exponents_far_above_the_last_maximum_stay_finite():
     x = torch.ones(6, 4) / 2
     out = torch.empty(6, 4)

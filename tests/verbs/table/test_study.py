@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -22,8 +20,8 @@ from repcap.laws.limits.bounds import coherence_lower_bound
 from repcap.studies import row_files
 from repcap.studies.row_files import read_rows
 from repcap.verbs.table import study
+from tool_modules import load_tool
 
-TOOL = Path(__file__).resolve().parents[3] / "tools" / "check_certificate.py"
 EPSILONS = (0.05, 0.2, 0.5)
 
 
@@ -117,10 +115,7 @@ def test_what_ctrl_c_leaves_is_kept(tmp_path):
 
 @pytest.fixture(scope="module")
 def checker():
-    spec = importlib.util.spec_from_file_location("check_certificate", TOOL)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_tool("check_certificate")
 
 
 def test_certificates_hold_and_say_what_was_asked(tmp_path, checker):
