@@ -178,9 +178,10 @@ class Dictionary(Result):
                 "pairs within it of each other"
             )
         if self.at_once is not None:
+            held = f"about {self.at_once.best.most}" if self.at_once.best.most else "not even one"
             text += (
-                f". A vector can hold about {self.at_once.best.most or 'none'} of them at once for a linear readout to "
-                f"tell apart, with at most {self.at_once.delta:g} of the idle ones reading above {self.at_once.theta:g}"
+                f". A vector can hold {held} of them at once for a linear readout to tell apart, with at most "
+                f"{self.at_once.delta:g} of the idle ones reading above {self.at_once.theta:g}"
             )
         return text + "."
 
