@@ -109,7 +109,7 @@ def _numbers(found: Measurement) -> Iterator[RenderableType]:
     table.add_row("effective dimension", f"{spread.effective_dim:.1f}", f"of {spread.dim}")
     if found.readout is not None:
         limit, most = found.readout.linear_limit, found.readout.s_limit
-        told = f"dimensions at most; at best about {int(most)} rows at once"
+        told = f"dimensions at most; at best ~{int(most)} rows at once"
         if limit is None:
             told = "every row can be read exactly"
         table.add_row("linear readout", "-" if limit is None else f"{limit:.1f}", told)
