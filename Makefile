@@ -12,7 +12,7 @@ demo: .venv/.demo ## Measure a real model (SmolLM2-135M) and show its capacity
 	$(BIN)/repcap measure $(SMOLLM2)
 
 test: .venv/.dev ## Run the tests
-	$(BIN)/python -m pytest -m "not network and not dear" -n auto
+	$(BIN)/python -m pytest -m "not network and not dear" -n auto --dist worksteal
 
 lint: .venv/.dev ## Format, lint, types, direction of imports
 	$(BIN)/ruff format --check .

@@ -13,6 +13,9 @@ from hypothesis import HealthCheck, settings
 pytest_plugins = ("hubmade",)
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # A worker a core: two threads each, and those of the programs that they start, would wait for one another.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile(
     "repcap", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )

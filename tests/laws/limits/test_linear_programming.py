@@ -75,10 +75,10 @@ def proven_and_never_crossed(checker, cells):
 
 
 def test_proven_in_exact_arithmetic_and_never_crossed(checker):
-    proven_and_never_crossed(checker, points(25, seed=0))
+    proven_and_never_crossed(checker, points(60, seed=0))
 
 
-@pytest.mark.slow
+@pytest.mark.dear
 def test_proven_at_a_thousand_points(checker):
     proven_and_never_crossed(checker, points(1000, seed=1))
 

@@ -77,7 +77,7 @@ def test_optimum_that_needs_symmetry(k, d, optimum, order, restarts):
     assert packing.method == f"optimise, cyclic of order {order}"
 
 
-@pytest.mark.slow
+@pytest.mark.dear
 def test_276_lines_from_affine_starts():
     packing = pack(276, 23, restarts=600, constructions=False)
     assert packing.coherence == pytest.approx(1 / 5, abs=1e-9)

@@ -10,6 +10,7 @@ import torch
 
 from demo import SMOLLM2, needs_demo
 from repcap.errors import InputError, SourceError
+from repcap.sources.package import package_path
 from repcap.verbs.latents import study as study
 from repcap.verbs.latents.study import latents
 
@@ -270,10 +271,11 @@ def test_demo_model_reads_the_shipped_text(repcap):
     assert record["dim"] == 576
     assert record["embedding"]["epsilon"] == pytest.approx(0.728677, abs=1e-4)
     from repcap.sources import open_source
-    from repcap.verbs.latents.latent_model import encode, load
+    from repcap.verbs.latents.latent_model import encode
 
-    loaded = load(SMOLLM2)
-    front, ids = encode(loaded.tokenizer, study.read_pieces())
+    path = package_path(SMOLLM2.removeprefix("pkg://"), SMOLLM2)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+    front, ids = encode(tokenizer, study.read_pieces())
     assert front == []
     ids = ids.tolist()
     kept = [token for at in range(0, 300, 256) for token in ids[at : min(at + 256, 300)][1:]]
