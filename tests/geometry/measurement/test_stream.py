@@ -49,6 +49,17 @@ def test_agrees_with_all_pairs(sizes, dim, seed):
     assert stream.standard_error() == pytest.approx(expected, rel=1e-5, abs=1e-7)
 
 
+def test_readouts_are_limited_as_the_gram_matrix_says():
+    rows = torch.randn(60, 8, generator=torch.Generator().manual_seed(3)).double() + 0.5
+    found = walk(list(rows.split(20))).readout()
+    units = torch.nn.functional.normalize(rows, dim=1)
+    cosines = (units @ units.T)[~torch.eye(60, dtype=torch.bool)]
+    assert found.direct_dim == pytest.approx(1.0 / float(cosines.square().mean()), rel=1e-9)
+    assert (found.rank, found.mean_leverage) == (8, 8 / 60)
+    leverage = (units @ torch.linalg.pinv(units)).diagonal()
+    assert 1.0 / float(((1.0 / leverage - 1.0) / 59).mean()) <= found.linear_limit == pytest.approx(8 * 59 / 52)
+
+
 def busing(value: float, without: np.ndarray, sizes: np.ndarray) -> float:
     """Pseudo-values written out one by one."""
     n, g = sizes.sum(), len(sizes)

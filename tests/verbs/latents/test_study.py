@@ -79,10 +79,21 @@ def states(model, windows):
     return raw, normed
 
 
-def epsilon(rows, z=2.0):
+def off_diagonal(rows):
     units = torch.nn.functional.normalize(rows.detach().double(), dim=1)
-    cosines = (units @ units.T)[~torch.eye(len(rows), dtype=torch.bool)]
+    return (units @ units.T)[~torch.eye(len(rows), dtype=torch.bool)]
+
+
+def epsilon(rows, z=2.0):
+    cosines = off_diagonal(rows)
     return float(cosines.mean() + z * cosines.std(correction=0))
+
+
+def best_linear(rows):
+    """Mean over rows of the least mean square that a readout of 1 on its own row has on the others, row by row."""
+    units = torch.nn.functional.normalize(rows.detach().double(), dim=1)
+    hat = units @ torch.linalg.pinv(units)
+    return float(((1.0 / hat.diagonal() - 1.0) / (len(units) - 1)).mean())
 
 
 def test_agrees_with_stacking_all_states(model):
@@ -98,6 +109,9 @@ def test_agrees_with_stacking_all_states(model):
             assert view is not None
             assert view.spread.count == 45
             assert view.spread.epsilon == pytest.approx(epsilon(rest), abs=1e-5)
+            squares = off_diagonal(rest).square()
+            assert view.readout.direct_dim == pytest.approx(1.0 / float(squares.mean()), rel=1e-4)
+            assert 1.0 / best_linear(rest) <= view.readout.linear_limit * (1 + 1e-9)
             assert view.with_first.epsilon == pytest.approx(epsilon(whole), abs=1e-5)
             assert view.centred.epsilon == pytest.approx(epsilon(rest.double() - rest.double().mean(0)), abs=1e-4)
         rest = torch.cat([window[layer.layer, 1:] for window in raw]).norm(dim=1)
@@ -167,6 +181,11 @@ def test_table_and_figure(folder, tmp_path, repcap):
     assert done.code == 0, done.err
     assert max(map(len, done.out.splitlines())) <= 80
     assert "random directions" in (tmp_path / "l.svg").read_text()
+    said = " ".join(done.out.split())
+    assert "The states fill " in said
+    assert "tells not even one of 30 states of a layer apart in one vector" in said
+    few = repcap("latents", folder, "--text", text, "--tokens", "9", "--layers", "0")
+    assert "each state exactly: there are no more of them than dimensions" in " ".join(few.out.split())
 
 
 def test_gpt2_and_its_layer_norms():

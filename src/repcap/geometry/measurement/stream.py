@@ -15,6 +15,7 @@ import torch
 from repcap.errors import VectorsError
 from repcap.geometry.epsilon.epsilon import Spread
 from repcap.geometry.epsilon.moments import Moments, MomentsBuilder
+from repcap.geometry.readout.leverage import ReadoutLimits, rank_of, readout_limits
 from repcap.geometry.rows.unit_rows import Normaliser
 from repcap.numerics import Z_DEFAULT
 
@@ -77,6 +78,11 @@ class StreamMoments:
         found = self.moments
         _need_pair(found.count)
         return Spread(label, found.count, self.dim, found.mean, found.std, z, self.dropped)
+
+    def readout(self) -> ReadoutLimits:
+        """What their Gram matrix says of linear readouts, its rank taken as min(n, d). O(1)."""
+        found = self.spread("all")
+        return readout_limits(found.count, rank_of((), found.count, self.dim), found.second)
 
     def centred(self, z: float = Z_DEFAULT) -> Spread | None:
         """The same of the vectors less their mean, after the second pass; None where fewer than two are left.

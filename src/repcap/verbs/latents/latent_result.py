@@ -11,6 +11,7 @@ from repcap.result import Result
 if TYPE_CHECKING:
     from repcap.geometry.epsilon.epsilon import Spread
     from repcap.geometry.measurement.measurement import Measurement
+    from repcap.geometry.readout.leverage import ReadoutLimits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,13 +29,14 @@ class LatentPlan:
 class StateSpread:
     """States of one layer, raw or normed. spread: without the first position of each window; se: of its epsilon,
     jackknife over blocks of the text, None from fewer than three blocks. with_first: all positions. centred: without
-    the mean state.
+    the mean state. readout: how well a linear readout can tell these states apart, from their Gram matrix alone.
     """
 
     spread: Spread
     se: float | None
     with_first: Spread
     centred: Spread | None
+    readout: ReadoutLimits
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -42,6 +44,7 @@ class StateSpread:
             "epsilon_se": self.se,
             "with_first": self.with_first.to_dict(),
             "centred": self.centred.to_dict() if self.centred else None,
+            "readout": self.readout.to_dict(),
         }
 
 
@@ -122,6 +125,11 @@ class Latents(Result):
         found = [variant.epsilon for variant in self.embedding.variants if variant.rows == "centred"]
         return found[0] if found else None
 
+    @property
+    def at_once(self) -> str:
+        """In words: the directions that the states take up, and how many of them a linear readout tells apart."""
+        return read_at_once(self.embedding, self.layers)
+
     def values(self) -> dict[str, Any]:
         found = self.embedding
         return {
@@ -179,4 +187,20 @@ def answer(embedding: float, embedding_centred: float | None, layers: Sequence[L
         f"No: on this text epsilon of the residual stream differs from the embedding's {embedding:.4f} at {len(apart)} "
         f"of {len(layers)} layers by more than a tenth and more than two standard errors, most at layer {worst.layer} "
         f"({value:.4f}, {value / embedding:.2f} times).{rest}"
+    )
+
+
+def read_at_once(embedding: Measurement, layers: Sequence[LayerLatents]) -> str:
+    """Two sentences: effective dimensions beside the embedding's, and the layer at which the fewest states are told."""
+    taken = sorted(layer.raw.spread.effective_dim for layer in layers)
+    least = min(layers, key=lambda layer: layer.raw.readout.s_limit)
+    found = least.raw.readout
+    own = f"{embedding.spread.effective_dim:.1f} in the embedding"
+    said = f"The states fill {taken[0]:.1f} to {taken[-1]:.1f} of {embedding.dim} dimensions, {own}."
+    if found.linear_limit is None:
+        return f"{said} The best linear readout reads each state exactly: there are no more of them than dimensions."
+    told = f"about {int(found.s_limit)}" if found.s_limit >= 1.0 else "not even one"
+    return (
+        f"{said} At best a linear readout tells {told} of {least.raw.spread.count} states of a layer apart in one "
+        "vector that holds them."
     )

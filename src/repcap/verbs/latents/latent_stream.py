@@ -115,6 +115,7 @@ class _View:
             se=self.rest.standard_error(z),
             with_first=Spread("with first", count, self._dim, mean, std, z),
             centred=self.rest.centred(z),
+            readout=self.rest.readout(),
         )
 
 

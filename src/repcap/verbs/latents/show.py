@@ -22,6 +22,7 @@ def parts(result: Latents) -> Iterator[RenderableType]:
     yield _embedding(result)
     yield _layers(result)
     yield prose(result.reading)
+    yield prose(result.at_once)
     for note in result.notes:
         yield prose(f"Note: {note}.")
 
