@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import struct
 
 import pytest
 import torch
@@ -131,3 +132,15 @@ def test_checkpoints_of_packings(state, here) -> None:
         Checkpoint(path, identity).load()
     Checkpoint(path, identity).write(SearchState(restart=3, rows=torch.ones(6, 3)))
     assert Checkpoint(path, identity).load().restart == 3
+
+
+def test_no_rows_of_more_columns_than_an_array_can_have(here, repcap) -> None:
+    """A quantised GGUF tensor of shape 0 x 2^62: what is decoded once and kept made room for it."""
+    name = b"token_embd.weight"
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q", len(name)) + name
+    head += struct.pack("<IQQIQ", 2, 2**62, 0, 8, 0)
+    (here / "a.gguf").write_bytes(head + bytes(-len(head) % 32 + 64))
+    found = repcap("measure", "a.gguf")
+    assert found.code == 2
+    assert "Traceback" not in found.err
+    assert len(found.err.splitlines()) == 1, found.err

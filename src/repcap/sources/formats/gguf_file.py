@@ -173,7 +173,7 @@ class GgufPart:
         decode = decoder(tensor.kind, dtype, f"{self.file.where}: tensor {name!r}")
         elements, size = block_sizes()[tensor.kind]
         info = MatrixInfo(source=source, name=name, count=count, dim=dim, dtype=dtype)
-        keep = elements > 1 and count * max(dim, 1) * 4 <= KEPT_BYTES
+        keep = elements > 1 and 0 < 4 * count * dim <= KEPT_BYTES
         # What is kept of a far tensor is its blocks as they are: bytes, with the type beside them.
         return self.file.matrix(
             info,
