@@ -138,6 +138,29 @@ def test_the_metric_of_the_chart(visit, published):
     assert "times random: ε over" in page.locator("#scatter").inner_text()
 
 
+def test_tails_and_readouts_over_the_widths(visit, published, tmp_path):
+    assert visit(published).page.locator('input[name="metric"]').count() == 2
+    points = [{"alpha": 1e-4, "epsilon": 0.2, "dim": 128.0, "random": 0.1}]
+    told = {"tails": [{"gauge": "stored", "points": points}], "at_once": {"best": {"s_max": 9}}}
+    records = [{**with_histogram("Told", 0), **told}, with_histogram("Untold", 1)]
+    page = visit(build(records, tmp_path).path.as_uri()).page
+    assert page.locator('input[name="metric"]').count() == 4
+    page.get_by_role("radio", name="tail").check()
+    assert "tail dimension over d_model" in page.locator("#scatter").inner_text()
+    assert page.locator("#scatter .mark[role=button]").count() == 1
+    assert page.locator("#scatter .band").count() == 0
+    assert not page.locator("#shading").is_visible()
+    assert "rows form clusters" in page.locator("#says").inner_text()
+    assert "Not in this chart: Untold. This was not counted" in page.locator("#no-mark").inner_text()
+    page.get_by_role("radio", name="s max").check()
+    assert "s max" in page.locator("#scatter").inner_text()
+    assert "show=s_max" in page.url
+    heading(page, "tail_dim").click()
+    assert column(page, 1) == ["Told", "Untold"]  # what is not known stays at the end
+    page.locator("#models .model").first.click()
+    assert "128 at 0.0001" in page.get_by_role("dialog").inner_text()
+
+
 def test_a_hostile_record_runs_nothing(visit, tmp_path, hostile):
     text, record = hostile
     records = [record, {**record, "dim": 1024}, *published_records()]

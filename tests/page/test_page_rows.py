@@ -13,6 +13,7 @@ from repcap.jobs.record import published_results
 from repcap.jobs.store import Store
 from repcap.page.page_rows import Histogram, to_rows
 from repcap.page.records import display_name, load_records, published_records
+from repcap.page.site import table_csv
 
 
 def record(**changes):
@@ -235,6 +236,26 @@ class TestLoading:
             load_records(tmp_path / "none")
         with pytest.raises(InputError, match="is a directory"):
             load_records(tmp_path)
+
+
+def test_what_all_pairs_tell():
+    points = [{"alpha": a, "epsilon": 0.5, "dim": dim, "random": 0.1} for a, dim in ((1e-4, 40.5), (1e-6, None))]
+    tails = [{"gauge": "whitened", "points": []}, {"gauge": "stored", "points": points}]
+    of_pairs = {"tails": tails, "at_once": {"best": {"s_max": 8}}}
+    rows, _ = to_rows([record(**of_pairs), record(source="a/b"), record(source="a/c", tails=[], at_once=None)])
+    assert [(row.s_max, row.tail_dim) for row in rows] == [(8, 40.5), (None, None), (None, None)]
+    assert [(tail.alpha, tail.dim) for tail in rows[0].tails] == [(1e-4, 40.5)]
+    header, first, *_ = table_csv(rows).splitlines()
+    held = dict(zip(header.split(","), first.split(","), strict=True))
+    assert (held["at_once.best.s_max"], held["d_alpha.0.0001"]) == ("8", "40.5")
+    [row], _ = to_rows([record(epsilon_se=0.001), record(**of_pairs)])
+    assert (row.epsilon_se, row.s_max, row.tail_dim) == (0.001, 8, 40.5)  # completed by what the other says
+
+
+@pytest.mark.parametrize("tails", [[1], "x", {"gauge": "stored"}, [{"gauge": "stored", "points": [{"alpha": []}]}]])
+def test_tails_that_are_none(tails):
+    with pytest.raises(InputError, match=r"record 1 \(.*\) is malformed"):
+        to_rows([record(tails=tails)])
 
 
 def test_limits_of_the_readout():

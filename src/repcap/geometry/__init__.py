@@ -47,8 +47,10 @@ if TYPE_CHECKING:
     from repcap.geometry.pairs.pair_sample import sample_pairs as sample_pairs
     from repcap.geometry.pairs.tail import measured_tail as measured_tail
     from repcap.geometry.pairs.tail_dimension import gauge_tail as gauge_tail
+    from repcap.geometry.pairs.tail_dimension import stored_tail as stored_tail
     from repcap.geometry.readout.gauges import changed as changed
     from repcap.geometry.readout.gauges import gauge_changes as gauge_changes
+    from repcap.geometry.readout.linear import read_at_once as read_at_once
     from repcap.geometry.readout.linear import read_rows as read_rows
     from repcap.geometry.readout.superposed import check_request as check_request
     from repcap.geometry.readout.superposed import guaranteed_active as guaranteed_active
@@ -64,8 +66,10 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "gauge_tail": "pairs.tail_dimension",
+    "stored_tail": "pairs.tail_dimension",
     "changed": "readout.gauges",
     "gauge_changes": "readout.gauges",
+    "read_at_once": "readout.linear",
     "read_rows": "readout.linear",
     "Difference": "epsilon.paired",
     "epsilon_difference": "epsilon.paired",

@@ -24,6 +24,8 @@ from repcap.text import flattened, storable
 RECORD_VERSION = 1
 
 MEASURE, PUBLISHED, PACK, STEP = "measure", "published", "pack", "step"
+TAIL = 1e-4
+"""Share of pairs whose tail dimension stands for all where there is room for one."""
 
 
 class Key(NamedTuple):
@@ -80,6 +82,8 @@ MEASURED: dict[str, Key] = {
     "readout": Key(
         "", "limits of linear readouts from G: rank, mean_leverage, direct_dim, linear_limit, s_limit; or null"
     ),
+    "tails": Key("", "survey with pairs: alpha, epsilon (eps_alpha) and dim (d_alpha) of all pairs; else not there"),
+    "at_once": Key("", "survey with pairs: theta, delta, s_max of the direct and the best linear readout"),
     "influence": Key("", "rows that raise and that lower epsilon most"),
     "dropped": Key("", "rows without a direction: index, reason, token"),
     "dropped_count": Key("rows", "how many"),
@@ -200,17 +204,40 @@ def published_results() -> list[Stored]:
     return results
 
 
+def tail_dims(record: Mapping[str, Any]) -> dict[float, float]:
+    """alpha -> d_alpha of the rows as stored, of a record that holds `tails`; empty where it does not.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        if it is no record of repcap.
+    """
+    stored = [tail["points"] for tail in record.get("tails") or () if tail["gauge"] == "stored"]
+    points = stored[0] if stored else ()
+    return {float(point["alpha"]): float(point["dim"]) for point in points if point["dim"] is not None}
+
+
+def _tails_by_name(record: Mapping[str, Any]) -> dict[str, Any]:
+    """`record` with its tails as numbers, each under a name of its own; as it is where they are malformed."""
+    try:
+        named = {f"{alpha:g}": dim for alpha, dim in tail_dims(record).items()}
+    except (KeyError, TypeError, ValueError):
+        return dict(record)
+    return {("d_alpha" if name == "tails" else name): named if name == "tails" else record[name] for name in record}
+
+
 def columns(results: Iterable[Stored]) -> tuple[list[str], list[dict[str, Any]]]:
     """Results as a table: (column names, rows). Nested values become dotted columns (`capacity.law.log10`).
 
-    Lists stay lists. Columns come in the order of `KINDS`; a row lacks what it does not have.
+    Lists stay lists, but for tails: `d_alpha.0.0001` is d_alpha of the rows as stored at that share. Columns come in
+    the order of `KINDS`; a row lacks what it does not have.
     """
     names: dict[str, None] = {}
     rows = []
     for result in results:
         known = [name for name in KINDS.get(result.kind, {}) if name in result.record]
         record = {name: result.record[name] for name in [*known, *sorted(set(result.record) - set(known))]}
-        row = {"key": result.key, **flattened(record), "created": result.created}
+        row = {"key": result.key, **flattened(_tails_by_name(record)), "created": result.created}
         row |= {f"provenance.{name}": value for name, value in flattened(result.provenance).items()}
         names.update(dict.fromkeys(row))
         rows.append(row)

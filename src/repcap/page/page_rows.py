@@ -14,6 +14,7 @@ from typing import Any
 
 from repcap.bracket.interval import RANDOM_CODING, bracket
 from repcap.errors import DomainError, InputError
+from repcap.jobs.record import TAIL, tail_dims
 from repcap.laws import published
 from repcap.numerics import Z_DEFAULT, epsilon_class
 from repcap.page.families import family_of
@@ -70,8 +71,19 @@ class Variant:
 
 
 @dataclass(frozen=True)
+class TailDimension:
+    """d_alpha: in so many dimensions random directions have the tail of |cosine| that these rows have at alpha."""
+
+    alpha: float
+    dim: float
+
+
+@dataclass(frozen=True)
 class Row:
-    """What figures and pages show of one matrix. Cosines and epsilon are pure numbers; capacities are log10 k."""
+    """What figures and pages show of one matrix. Cosines and epsilon are pure numbers; capacities are log10 k.
+
+    tail_dim: of `tails`, that of one pair in 10^4. s_max: how many rows the best linear readout tells apart.
+    """
 
     name: str
     family: str
@@ -91,6 +103,8 @@ class Row:
     tied: bool | None = None
     effective_dim: float | None = None
     s_limit: float | None = None
+    s_max: int | None = None
+    tail_dim: float | None = None
     dropped_count: int | None = None
     dtype: str | None = None
     revision: str | None = None
@@ -107,6 +121,7 @@ class Row:
     upper: Limit | None = None
     histogram: Histogram | None = None
     variants: tuple[Variant, ...] = ()
+    tails: tuple[TailDimension, ...] = ()
 
     @property
     def label(self) -> str:
@@ -184,6 +199,9 @@ def _completed(first: Row, other: Row) -> Row:
             "histogram",
             "effective_dim",
             "s_limit",
+            "s_max",
+            "tail_dim",
+            "tails",
             "tied",
             "dropped_count",
             "variants",
@@ -208,6 +226,7 @@ def _row(record: Record, name: str) -> Row:
     tied = record.get("tied")
     readout = record.get("readout")
     limits = readout if isinstance(readout, Mapping) else {}
+    dims = tail_dims(record)
     row = Row(
         name=name,
         family=legible(record.get("family") or family_of(name, source)),
@@ -227,6 +246,9 @@ def _row(record: Record, name: str) -> Row:
         tied=tied if isinstance(tied, bool) else None,
         effective_dim=_number(record, "effective_dim"),
         s_limit=_number(limits, "s_limit"),
+        s_max=_s_max(record),
+        tail_dim=dims.get(TAIL),
+        tails=tuple(TailDimension(alpha, dim) for alpha, dim in dims.items()),
         dropped_count=_integer(record, "dropped_count"),
         dtype=_text(record, "dtype"),
         revision=legible(revision) if revision else None,
@@ -270,6 +292,13 @@ def _variants(record: Record) -> tuple[Variant, ...]:
         for item in held
         if _number(item, "epsilon") is not None and _number(item, "epsilon_ratio") is not None
     )
+
+
+def _s_max(record: Record) -> int | None:
+    """Of the best linear readout, where the record says how many rows can be read at once."""
+    held = record.get("at_once")
+    best = held.get("best") if isinstance(held, Mapping) else None
+    return _integer(best, "s_max") if isinstance(best, Mapping) else None
 
 
 def _bracket(d: int, epsilon: float) -> dict[str, Limit]:

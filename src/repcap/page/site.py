@@ -305,6 +305,8 @@ CSV_COLUMNS: Mapping[str, str] = {
     "tied": "tied",
     "effective_dim": "effective_dim",
     "readout.s_limit": "s_limit",
+    "at_once.best.s_max": "s_max",
+    "d_alpha.0.0001": "tail_dim",
     "dropped_count": "dropped_count",
     "repcap_version": "version",
 }

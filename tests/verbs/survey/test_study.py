@@ -12,13 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import save_file
 
 import repcap
 from hubmade import checkpoint, environment
 from killing import kill_at_random
 from repcap.errors import InputError
+from repcap.geometry.pairs.tail_dimension import tail_dimension
 from repcap.jobs import record
-from repcap.jobs.store import Store
+from repcap.jobs.store import Store, Stored
 from repcap.matrix import TensorMatrix
 from repcap.studies.digest import HashedMatrix
 from repcap.studies.places import locate
@@ -144,7 +146,7 @@ def test_failures_are_named_and_tried_again(tmp_path, store):
 
 def test_an_unembedding_that_cannot_be_read_does_not_cost_the_embedding(tmp_path, store):
     path, embedding, _ = make_checkpoint(tmp_path / "m", 40, 8, 4, head="own")
-    from safetensors.numpy import load_file, save_file
+    from safetensors.numpy import load_file
 
     tensors = load_file(path / "model.safetensors")
     tensors["lm_head.weight"][:] = 0.0  # no row has a direction
@@ -278,3 +280,62 @@ def test_200_checkpoints_killed_ten_times(tmp_path, store):
         rng = np.random.default_rng(n)
         matrix = rng.normal(size=(12 + n % 7, 4)).astype(np.float32) + rng.normal(size=4).astype(np.float32)
         assert sample[sources[n]] == pytest.approx(epsilon_of(matrix), abs=1e-6)
+
+
+def test_what_all_pairs_tell_is_counted_when_asked_for(tmp_path, store):
+    path, rows, _ = make_checkpoint(tmp_path / "m", 90, 6, 4)
+    survey([str(path)], store, engine="inline")
+    (plain,) = results(store)
+    assert "tails" not in plain.record
+    assert survey([str(path)], store, engine="inline", pairs=True).done == 1  # it was stored without
+    assert survey([str(path)], store, engine="inline", pairs=True).skipped == 1
+    assert survey([str(path)], store, engine="inline").skipped == 1
+    (found,) = results(store)
+    assert found.key == plain.key
+    units = torch.nn.functional.normalize(torch.from_numpy(rows).double(), dim=1)
+    cosines = (units @ units.T)[~torch.eye(90, dtype=torch.bool)].abs()
+    dims = record.tail_dims(found.record)
+    assert list(dims) == [0.0455, 1e-3]  # 4005 pairs say nothing of one in 10^4
+    for alpha, dim in dims.items():
+        cut = float(torch.quantile(cosines, 1.0 - alpha))
+        assert tail_dimension(cut, alpha) == pytest.approx(dim, rel=0.02)
+    best = found.record["at_once"]["best"]
+    leverage = (units @ torch.linalg.pinv(units)).diagonal()
+    assert best["interference"] == pytest.approx(float(((1.0 / leverage - 1.0) / 89).mean()), rel=1e-6)
+    assert set(found.record) <= set(record.KINDS["measure"])
+    names, (row,) = record.columns([found])
+    assert row["d_alpha.0.001"] == dims[1e-3]
+    assert row["at_once.best.s_max"] == best["s_max"]
+    assert "tails" not in names
+
+
+def test_pairs_of_the_rows_that_were_measured(tmp_path, store):
+    path, rows, _ = make_checkpoint(tmp_path / "m", 90, 6, 4)
+    survey([str(path)], store, engine="inline", pairs=True, exclude_ids=range(40, 90))
+    (found,) = results(store)
+    other, _, _ = make_checkpoint(tmp_path / "part", 40, 6, 4)
+    save_file({"model.embed_tokens.weight": rows[:40]}, other / "model.safetensors")
+    survey([str(other)], tmp_path / "other.sqlite", engine="inline", pairs=True)
+    (part,) = results(tmp_path / "other.sqlite")
+    assert found.record["tails"] == part.record["tails"]
+    assert found.record["at_once"]["best"]["s_max"] == part.record["at_once"]["best"]["s_max"]
+
+
+def test_two_rows_have_a_tail_and_no_readout(tmp_path, store):
+    path, _, _ = make_checkpoint(tmp_path / "m", 2, 6, 4)
+    batch = survey([str(path)], store, engine="inline", pairs=True)
+    assert batch.failures == ()
+    (found,) = results(store)
+    assert found.record["at_once"] is None
+    assert record.tail_dims(found.record) == {}
+
+
+def test_all_pairs_are_not_of_a_sample_of_rows(tmp_path, store):
+    with pytest.raises(InputError, match="all pairs are of all rows: leave `rows` out"):
+        survey([Entry("m", rows=10)], store, pairs=True)
+
+
+def test_a_damaged_tail_stays_as_it_is():
+    held = Stored("k", "u", "measure", {"name": "m", "tails": [{"gauge": "stored"}]}, {})
+    _, (row,) = record.columns([held])
+    assert row["tails"] == [{"gauge": "stored"}]

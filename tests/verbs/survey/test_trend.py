@@ -155,3 +155,32 @@ def test_store_of_matrices_that_are_no_embeddings(tmp_path, repcap):
     assert repcap("survey", tmp_path / "models.txt", "--store", path, "--engine", "inline").code == 0
     with pytest.raises(InputError, match="holds 1 results, none of them of an embedding"):
         trend(path)
+
+
+def test_what_all_pairs_tell_over_the_width(tmp_path, repcap):
+    with Store(tmp_path / "s.sqlite") as store:
+        for d in (64, 128, 256, 512):
+            points = [{"alpha": 1e-4, "epsilon": 0.5, "dim": d**0.5, "random": 0.1}]
+            told = {"tails": [{"gauge": "stored", "points": points}], "at_once": {"best": {"s_max": d // 32}}}
+            values = {
+                "source": f"m{d}",
+                "role": "embedding",
+                "dim": d,
+                "epsilon": 0.1,
+                "epsilon_ratio": 1.0,
+                "class": "low",
+            }
+            store.put(f"k{d}", "measure", {**values, **told})
+        store.put("k", "measure", {**values, "source": "bare", "tails": [1], "at_once": {}})
+    found = trend(tmp_path / "s.sqlite")
+    tail, most = found.pairs
+    assert (tail.quantity, tail.n, most.quantity, most.n) == ("d_alpha / d", 4, "s_max", 4)
+    assert (tail.slope.slope, most.slope.slope) == (pytest.approx(-0.5), pytest.approx(1.0))
+    assert most.rank.rho == pytest.approx(1.0)
+    assert "Of all pairs, over d" in repcap("survey", "trend", tmp_path / "s.sqlite").out
+    assert repcap("survey", "trend", tmp_path / "s.sqlite", "--json").json["pairs"][1]["n"] == 4
+
+
+def test_a_survey_without_all_pairs_has_no_such_table(repcap):
+    assert [one.n for one in trend().pairs] == [0, 0]
+    assert "Of all pairs" not in repcap("survey", "trend").out

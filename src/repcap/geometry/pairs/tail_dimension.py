@@ -12,11 +12,14 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from scipy.optimize import brentq
 from scipy.special import betainc
 
-from repcap.geometry.pairs.histogram import FINE_BINS, PairCounts
+from repcap.geometry.pairs.count import count_pairs
+from repcap.geometry.pairs.histogram import FINE_BINS, PairCounts, Wanted
 from repcap.geometry.pairs.tail import GaugeTail, TailPoint
+from repcap.matrix import Matrix
 
 _MOST = 1e9
 
@@ -72,6 +75,23 @@ def gauge_tail(counts: PairCounts, gauge: str, dim: int, alphas: Sequence[float]
             )
         )
     return GaugeTail(gauge, tuple(points))
+
+
+def stored_tail(matrix: Matrix, rows: torch.Tensor, alphas: Sequence[float], device: str = "auto") -> GaugeTail:
+    """The tail of `rows` (m,) of `matrix`, as they are stored: one sweep over all pairs, m^2 d operations.
+
+    Memory: 1 GiB of unit rows at most, never n x n.
+
+    Raises
+    ------
+    VectorsError
+        if no two of them have a direction.
+    """
+    mask = None
+    if len(rows) < matrix.count:
+        mask = np.zeros(matrix.count, dtype=bool)
+        mask[rows.numpy()] = True
+    return gauge_tail(count_pairs(matrix, mask=mask, wanted=Wanted(0), device=device), "stored", matrix.dim, alphas)
 
 
 def _share(dim: float, epsilon: float) -> float:

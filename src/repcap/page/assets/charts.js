@@ -39,9 +39,31 @@
 
   const CLASSES = { high: [0.2, Infinity], between: [0.1, 0.2], low: [0, 0.1] };
 
-  function classBands(root, texts, box, yDomain, y, dDomain, x, metric, z) {
+  /** What may stand over the widths. random: of directions drawn at random. border: where a class of ε ends. pad: room. */
+  const METRICS = {
+    epsilon: {
+      value: (row) => row.epsilon, random: (d, z) => z / Math.sqrt(d), border: (epsilon) => epsilon, pad: 1.12,
+      title: (z) => `ε = mean + ${z} std of the cosines`, name: (z) => `random directions: ${z}/√d`,
+    },
+    ratio: {
+      value: (row) => row.epsilon_ratio, random: () => 1, border: (epsilon, d, z) => (epsilon * Math.sqrt(d)) / z, pad: 1.3,
+      title: (z) => `times random: ε over ${z}/√d`, name: (z) => `random directions: ${z}/√d`,
+    },
+    tail: {
+      value: (row) => (row.tail_dim === null ? null : row.tail_dim / row.d), random: () => 1, pad: 1.3,
+      title: () => "tail dimension over d_model, of 1 pair in 10⁴", name: () => "random directions: 1",
+      says: "In so many dimensions random directions have as large cosines in one pair of 10⁴. Far below the line rows form clusters.",
+    },
+    s_max: {
+      value: (row) => row.s_max, random: (d) => d / 43.3, pad: 1.3,
+      title: () => "s max: rows of one vector that are read apart", name: () => "random directions: about d/43",
+      says: "So many rows of one vector are told apart by the best linear readout, while one idle row in 1000 reads above 0.5.",
+    },
+  };
+
+  function classBands(root, texts, box, yDomain, y, dDomain, x, border) {
     const steps = Array.from({ length: 41 }, (_, place) => dDomain[0] * (dDomain[1] / dDomain[0]) ** (place / 40));
-    const at = (border, d) => Math.min(Math.max(metric === "ratio" ? (border * Math.sqrt(d)) / z : border, yDomain[0]), yDomain[1]);
+    const at = (epsilon, d) => Math.min(Math.max(border(epsilon, d), yDomain[0]), yDomain[1]);
     for (const [name, [low, high]] of Object.entries(CLASSES)) {
       const upper = steps.map((d) => [x(d), y(at(high, d))]);
       const lower = steps.map((d) => [x(d), y(at(low, d))]).reverse();
@@ -104,29 +126,28 @@
     const phone = host.clientWidth < 560;
     const { root, width, height } = canvas(host, phone ? 400 : 500, "epsilon against d_model, one mark a model");
     const box = { left: 52, right: width - 8, top: 26, bottom: height - 48 };
-    const value = (row) => (metric === "ratio" ? row.epsilon_ratio : row.epsilon);
+    const { value, random, border, pad, title, name } = METRICS[metric];
+    const nullAt = (d) => random(d, z);
     const ds = rows.map((row) => row.d);
     const dDomain = [Math.min(...ds) / 1.22, Math.max(...ds) * 1.3];
-    const nulls = dDomain.map((d) => (metric === "ratio" ? 1 : z / Math.sqrt(d)));
+    const nulls = dDomain.map(nullAt);
     const values = rows.map(value).filter((number) => number > 0);
-    const yDomain = [Math.min(...values, ...nulls) / (metric === "ratio" ? 1.3 : 1.12), Math.max(...values, ...nulls) * 1.18];
+    const yDomain = [Math.min(...values, ...nulls) / pad, Math.max(...values, ...nulls) * 1.18];
     const x = logarithmic(dDomain, [box.left, box.right]);
     const y = logarithmic(yDomain, [box.bottom, box.top]);
 
     const texts = [];
-    classBands(root, texts, box, yDomain, y, dDomain, x, metric, z);
+    if (border) classBands(root, texts, box, yDomain, y, dDomain, x, (epsilon, d) => border(epsilon, d, z));
     xAxis(root, x, widths(ds, dDomain, x), { y: box.bottom, top: box.top, title: "d_model (logarithmic)", middle: (box.left + box.right) / 2 });
     yAxis(root, y, logTicks(...yDomain), {
-      x: box.left, right: box.right,
-      title: metric === "ratio" ? `times random: ε over ${z}/√d` : `ε = mean + ${z} std of the cosines`,
+      x: box.left, right: box.right, title: title(z),
     });
     const line = Array.from({ length: 41 }, (_, place) => dDomain[0] * (dDomain[1] / dDomain[0]) ** (place / 40));
-    const nullAt = (d) => (metric === "ratio" ? 1 : z / Math.sqrt(d));
     root.append(s("path", { class: "null", d: path(line.map((d) => [x(d), y(nullAt(d))])) }));
     const [from, to] = dDomain.map((d) => [x(d), y(nullAt(d))]);
     const angle = (Math.atan2(to[1] - from[1], to[0] - from[0]) * 180) / Math.PI;
     const seat = [from[0] + 0.03 * (to[0] - from[0]), from[1] + 0.03 * (to[1] - from[1])];
-    root.append(s("text", { class: "null-name", y: 17, transform: `translate(${seat[0]},${seat[1]}) rotate(${angle})` }, `random directions: ${z}/√d`));
+    root.append(s("text", { class: "null-name", y: 17, transform: `translate(${seat[0]},${seat[1]}) rotate(${angle})` }, name(z)));
     const slope = (to[1] - from[1]) / (to[0] - from[0]);
     texts.push(...obstacles(seat[0], seat[1] + 17, 150, slope), ...obstacles(from[0], from[1], to[0] - from[0], slope));
 
@@ -282,5 +303,5 @@
     host.replaceChildren(root);
   }
 
-  Object.assign(repcap, { canvas, xAxis, yAxis, path, scatter, brackets, bracketKey });
+  Object.assign(repcap, { canvas, xAxis, yAxis, path, METRICS, scatter, brackets, bracketKey });
 })();

@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { h, byId, format, glyph, tip, scatter, brackets, bracketKey, distributions, sorted, calculator, lines, sharing } = repcap;
+  const { h, byId, format, glyph, tip, METRICS, scatter, brackets, bracketKey, distributions, sorted, calculator, lines, sharing } = repcap;
   const data = JSON.parse(byId("data").textContent);
   const rows = data.rows;
   const looks = data.looks;
@@ -52,6 +52,8 @@
       ...row.variants.map((variant) => [`ε, ${variant.rows}`, `${format.fixed(variant.epsilon, 5)} (${format.fixed(variant.epsilon_ratio, 2)} times random)`]),
       ["effective dimension", row.effective_dim === null ? null : format.significant(row.effective_dim, 5)],
       ["s limit", row.s_limit === null ? null : `${format.significant(row.s_limit, 3)} (1 idle row in 1000 reads above 0.5)`],
+      ["s max", row.s_max === null ? null : `${format.grouped(row.s_max)} (1 idle row in 1000 reads above 0.5)`],
+      ["tail dimension", row.tails.map((tail) => `${format.significant(tail.dim, 3)} at ${tail.alpha}`).join(", ")],
       ["tied", row.tied === null ? null : row.tied ? "yes" : "no"],
       ["dtype", row.dtype],
       ["at least", limitText(row, "at_least")],
@@ -71,6 +73,8 @@
     class: "high: ε above 0.2; low: below 0.1; the published borders, which do not depend on d",
     "ε ÷ random": "how many times the ε of directions drawn at random in as many dimensions",
     "s limit": "about so many rows in one vector can be read apart at best, by any linear readout",
+    "s max": "so many rows in one vector are read apart by the best linear readout, as counted over the pairs of rows",
+    "tail dimension": "random directions in so many dimensions have as large cosines in that share of their pairs; alike at every share where rows are spread as if at random, less in rare pairs where they form clusters",
     "effective dimension": "in so many dimensions random directions would overlap as much",
     "largest |cosine|": "of the two rows that overlap most",
     "law full": "a formula fitted to packings that an optimiser found: no limit",
@@ -141,7 +145,10 @@
   function drawScatter() {
     const shown = matching();
     scatter(byId("scatter"), rows, { metric: state.metric, z: data.z, shown: new Set(shown), looks, describe, card, open });
-    leftOut(byId("no-mark"), shown.filter((row) => row.epsilon <= 0), "An ε of 0 or below has no place on a logarithmic axis.");
+    const { value, border, says } = METRICS[state.metric];
+    byId("shading").hidden = !border;
+    byId("says").textContent = says || "";
+    leftOut(byId("no-mark"), shown.filter((row) => !(value(row) > 0)), border ? "An ε of 0 or below has no place on a logarithmic axis." : "This was not counted, or is 0.");
   }
 
   const ORDERS = {
@@ -221,7 +228,7 @@
     const given = [d, epsilon, vocab, tied ? "tied" : ""].join(" ").trim();
     sharing.write({
       q: state.query, family: [...state.families].join(","), class: [...state.classes].join(","),
-      show: state.metric === "ratio" ? "ratio" : "", order: state.order === "law" ? "" : state.order,
+      show: state.metric === "epsilon" ? "" : state.metric, order: state.order === "law" ? "" : state.order,
       all: state.indeterminate ? "1" : "", sort: state.sort.key === "epsilon_ratio" && state.sort.direction === 1 ? "" : `${state.sort.key} ${state.sort.direction}`,
       model: row ? row.label : "", calc: given === start ? "" : given,
     });
@@ -242,7 +249,8 @@
       }
     }
     const choose = (selector) => { const found = document.querySelector(selector); if (found) found.checked = true; };
-    if (said.get("show") === "ratio") { state.metric = "ratio"; choose('input[name="metric"][value="ratio"]'); }
+    const metric = document.querySelector(`input[name="metric"][value="${CSS.escape(said.get("show") || "")}"]`);
+    if (metric) { state.metric = metric.value; metric.checked = true; }
     if (said.get("all")) { state.indeterminate = true; choose("#indeterminate"); }
     if (Object.hasOwn(ORDERS, said.get("order") || "")) state.order = byId("order").value = said.get("order");
     const [key, direction] = (said.get("sort") || "").split(" ");
@@ -338,6 +346,9 @@
       drawFiltered();
     });
     for (const button of document.querySelectorAll(".clear")) button.addEventListener("click", clear);
+    for (const input of document.querySelectorAll('input[name="metric"]')) {
+      if (!rows.some((row) => METRICS[input.value].value(row) > 0) && input.value !== state.metric) input.closest("label").remove();
+    }
     segmented("metric", "metric", drawScatter);
     segmented("zoom", "zoom", drawDistributions);
     byId("order").addEventListener("change", (event) => {

@@ -20,6 +20,8 @@
     { key: "epsilon_se", title: "± s.e.", value: (row) => row.epsilon_se, show: (value) => format.significant(value, 2), optional: true },
     { key: "effective_dim", title: "Effective dim.", value: (row) => row.effective_dim, show: format.grouped, optional: true },
     { key: "s_limit", title: "s limit", value: (row) => row.s_limit, show: (value) => format.significant(value, 3), optional: true },
+    { key: "s_max", title: "s max", value: (row) => row.s_max, show: format.grouped, optional: true },
+    { key: "tail_dim", title: "d at 1e-4", value: (row) => row.tail_dim, show: (value) => format.significant(value, 3), optional: true },
   ];
 
   /** Only the columns of which some row says something. */

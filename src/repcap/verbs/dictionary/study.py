@@ -26,7 +26,8 @@ from repcap.result import Result
 from repcap.studies.measured import Measured, with_capacity
 
 if TYPE_CHECKING:
-    from repcap.geometry.readout.linear import LinearReadout
+    from repcap.geometry.readout.linear import AtOnce
+
 
 TINY = 1e-3
 """A row shorter than this part of the median length is dead, as `repcap measure` calls it tiny."""
@@ -88,25 +89,6 @@ class Against:
             "budget": self.budget,
             "capacity": self.capacity,
         }
-
-
-@dataclasses.dataclass(frozen=True)
-class AtOnce:
-    """How many alive rows one vector holds and a linear readout tells apart, as `repcap readout` finds it.
-
-    direct, best: along the rows themselves, and with the weights of least interference. welch_dim: the most that their
-    effective dimension can be; None where nothing need interfere.
-    """
-
-    theta: float
-    delta: float
-    direct: LinearReadout
-    best: LinearReadout
-    welch_dim: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        sides = {"direct": self.direct.to_dict(), "best": self.best.to_dict()}
-        return {"theta": self.theta, "delta": self.delta, **sides, "welch_dim": self.welch_dim}
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -256,7 +238,9 @@ def dictionary(
         alive, counts = _alive(opened)
         if alive.sum() < 2:
             raise VectorsError(f"{int(alive.sum())} row of {opened.info.name} is alive: a cosine needs two")
-        at_once = _at_once(opened, alive, theta, delta, seed, device, reading)
+        live = geometry.select_rows(opened.count, (), np.flatnonzero(alive).tolist())
+        reader = geometry.plain_reader(opened, device, live)
+        at_once = geometry.read_at_once(reader, theta=theta, delta=delta, seed=seed, on_progress=reading)
         part = None
         told: Sequence[str] = ()
         if against is None:
@@ -315,18 +299,6 @@ def _alive(matrix: Matrix) -> tuple[np.ndarray, dict[str, int]]:
     alive = directed & (length >= TINY * np.median(length[directed])) if directed.any() else directed
     zero = sum(reason == geometry.ZERO for _, reason in dropped)
     return alive, {"zero": zero, "non_finite": len(dropped) - zero, "tiny": int(directed.sum() - alive.sum())}
-
-
-def _at_once(
-    matrix: Matrix, alive: np.ndarray, theta: float, delta: float, seed: int, device: str, on_progress: ProgressFn
-) -> AtOnce | None:
-    """The readouts of the alive rows; None of two."""
-    rows = np.flatnonzero(alive)
-    if len(rows) < 3:
-        return None
-    reader = geometry.plain_reader(matrix, device, geometry.select_rows(matrix.count, (), rows.tolist()))
-    found = geometry.read_rows(reader, theta=theta, delta=delta, active=(), seed=seed, on_progress=on_progress)
-    return AtOnce(theta, delta, found.direct, found.best, 1.0 / found.welch if found.welch > 0.0 else None)
 
 
 def _pairs(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.table import Table
 
 from repcap.console.bracket_view import bracket_words
 from repcap.console.common import cell, new_table, note, stdout
-from repcap.verbs.survey.trend import GroupTrend, Trend
+from repcap.verbs.survey.trend import GroupTrend, Trend, WidthTrend
 
 
 def model_table(results: list[Any]) -> Table:
@@ -67,6 +68,9 @@ def show_trend(found: Trend) -> None:
             _p(item.p),
         )
     console.print(table)
+    if any(one.n for one in found.pairs):
+        console.print()
+        console.print(_pairs_table(found.pairs))
     for group in found.groups:
         if group.hangs_on and group.ratio:
             name, rho = group.hangs_on
@@ -75,6 +79,17 @@ def show_trend(found: Trend) -> None:
             note(f"{group.group}: {group.alike} of {group.n} models have the d and epsilon of another one")
     if not any(any(item.sizes) for item in found.tying):
         note("tied against untied: not known for these models")
+
+
+def _pairs_table(pairs: Sequence[WidthTrend]) -> Table:
+    table = new_table("Of all pairs, over d", "Quantity", ">n", ">rho", ">p", ">slope", "95 %", ">random")
+    for one in pairs:
+        known = ["-"] * 4
+        if one.rank is not None and one.slope is not None:
+            rank, slope = one.rank, one.slope
+            known = [f"{rank.rho:+.3f}", _p(rank.p), f"{slope.slope:+.2f}", f"{slope.low:+.2f}..{slope.high:+.2f}"]
+        table.add_row(one.quantity, str(one.n), *known, f"{one.random:+.0f}" if one.random else "0")
+    return table
 
 
 def _p(value: float | None) -> str:

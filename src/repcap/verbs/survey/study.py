@@ -8,12 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from repcap import sources
-from repcap.errors import InputError, RemoteError, SourceError, VectorsError
+from repcap import geometry, sources
+from repcap.errors import InputError, OptionError, RemoteError, SourceError, VectorsError
+from repcap.geometry.pairs.tail import ALPHAS
 from repcap.jobs.batch import Batch, EngineOptions, OnUnit, run_batch
 from repcap.jobs.engine import Unit
 from repcap.jobs.record import MEASURE, make, provenance, published_results
 from repcap.jobs.store import DEFAULT_PATH, Store, Stored, unit_key
+from repcap.matrix import Matrix
+from repcap.numerics import DELTA, THETA
 from repcap.options import Device, Engine, Option, Refresh, Retries, Rows, StorePath, Timeout, key_options, verb_over
 from repcap.studies.measured import measure
 from repcap.studies.places import is_current, locate
@@ -25,6 +28,10 @@ Published = Annotated[
 ]
 Matrices = Annotated[
     str | None, Option("both (default), embedding, unembedding, or a tensor name.", listed=False, metavar="NAME")
+]
+Pairs = Annotated[
+    bool,
+    Option("Also what all pairs tell: tail dimension and s_max; n^2 d operations a model.", silent=True, listed=False),
 ]
 GpusPerModel = Annotated[
     float,
@@ -65,9 +72,10 @@ def _measure_one(payload: Mapping[str, Any], role: str, source: Any) -> dict[str
     options, opening = _split_options(payload)
     with sources.open_source(source, role, rows=payload["rows"], **opening) as matrix:
         measured = measure(matrix, rows=payload["rows"], device=payload["device"], **options)
+        more = _of_pairs(matrix, options, payload["device"]) if payload["pairs"] else {}
     values = {**measured.to_dict(), "source": payload["source"]}
     named = {"name": payload["name"] or short_name(payload["source"]), "family": payload["family"], "published": False}
-    named["unembedding_error"] = None
+    named |= {"unembedding_error": None, **more}
     origin = provenance(
         revision=values.get("revision"),
         tensor_sha256=values.pop("tensor_sha256"),
@@ -77,19 +85,29 @@ def _measure_one(payload: Mapping[str, Any], role: str, source: Any) -> dict[str
     return {"role": role, "record": make(MEASURE, values, **named), "provenance": origin}
 
 
+def _of_pairs(matrix: Matrix, options: Mapping[str, Any], device: str) -> dict[str, Any]:
+    """`tails` and `at_once` of a record, of the rows that were measured."""
+    without, only = options.get("exclude_ids") or (), options.get("only_ids") or ()
+    rows = geometry.select_rows(matrix.count, without, only, options.get("vocab_size"))
+    tail = geometry.stored_tail(matrix, rows, ALPHAS, device)
+    reader = geometry.plain_reader(matrix, device, rows)
+    found = geometry.read_at_once(reader, theta=THETA, delta=DELTA, seed=options.get("seed", 0))
+    return {"tails": [tail.to_dict()], "at_once": found.to_dict() if found else None}
+
+
 def asked(entry: Entry) -> dict[str, Any]:
     """What a result depends on beside its source, in one form for the same meaning."""
     return key_options(measure, entry.options) | {"matrix": entry.matrix, "rows": entry.rows}
 
 
-def units_of(entries: Iterable[Entry], device: str = "auto") -> dict[str, Unit]:
+def units_of(entries: Iterable[Entry], device: str = "auto", pairs: bool = False) -> dict[str, Unit]:
     """Key -> unit, in the order of the list. The same model with the same options twice in a list is one unit."""
     units: dict[str, Unit] = {}
     for entry in entries:
         place = locate(entry.source)
         key = unit_key(MEASURE, place.identity, asked(entry))
         payload = {**dataclasses.asdict(entry), "device": device, "fingerprint": place.fingerprint}
-        payload |= {"asked": asked(entry), "opening": place.opening}
+        payload |= {"asked": asked(entry), "opening": place.opening, "pairs": pairs}
         units.setdefault(key, Unit(key, payload, entry.label, float(place.bytes)))
     return units
 
@@ -114,6 +132,7 @@ def survey(
     store: StorePath = DEFAULT_PATH,
     *,
     published: Published = False,
+    pairs: Pairs = False,
     matrix: Matrices = None,
     rows: Rows = None,
     engine: Engine = "local",
@@ -135,6 +154,10 @@ def survey(
         the result store, made if it is missing.
     published : bool
         add the 45 checkpoints of the published table, by hub id.
+    pairs : bool
+        also what it takes all pairs to tell: `tails`, the tail of |cosine| and its dimension d_alpha at shares of
+        0.0455, 1e-3, 1e-4 and 1e-6, and `at_once`, with s_max of linear readouts. n^2 d operations a model. Models that
+        are stored without are measured again, and those that have them stay.
     matrix, rows, options
         as of `repcap.measure`, for every entry that does not say otherwise. `matrix` is `both` by default: embedding,
         and unembedding where it is another matrix.
@@ -161,7 +184,9 @@ def survey(
     """
     entries = _gather(models, published)
     entries = [_with_defaults(entry, matrix, rows, options) for entry in entries]
-    units = list(units_of(entries, device).values())
+    if pairs and any(entry.rows is not None for entry in entries):
+        raise OptionError("pairs", pairs, "all pairs are of all rows: leave `rows` out")
+    units = list(units_of(entries, device, pairs).values())
     running = EngineOptions(engine, retries, timeout, gpus_per_unit)
     with Store(store) as opened:
         return run_batch(
@@ -171,10 +196,15 @@ def survey(
             measure_unit,
             _results,
             running,
-            is_stored=lambda unit: not refresh and is_current(opened, unit),
+            is_stored=lambda unit: not refresh and is_current(opened, unit) and (not pairs or _paired(opened, unit)),
             replace=True,
             on_unit=on_unit,
         )
+
+
+def _paired(store: Store, unit: Unit) -> bool:
+    """Whether every result of the unit holds what all pairs tell."""
+    return all(result.record.get("tails") for result in store.unit(unit.key))
 
 
 def _gather(models: str | os.PathLike[str] | Iterable[str | os.PathLike[str] | Entry], published: bool) -> list[Entry]:

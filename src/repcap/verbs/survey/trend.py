@@ -9,12 +9,12 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
 from repcap.errors import InputError
-from repcap.jobs.record import MEASURE, PUBLISHED, published_results
+from repcap.jobs.record import MEASURE, PUBLISHED, TAIL, published_results, tail_dims
 from repcap.jobs.store import Store, Stored
 from repcap.laws.fitting.correlation import PowerLaw, Spearman, power_law, spearman
 
@@ -36,6 +36,10 @@ class Point:
     """epsilon / epsilon_null."""
     klass: str
     tied: bool | None
+    tail: float | None = None
+    """d_alpha / d at alpha = 1e-4, where all pairs were counted."""
+    s_max: int | None = None
+    """Of the best linear readout, likewise."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,11 +86,27 @@ class Contrast:
 
 
 @dataclasses.dataclass(frozen=True)
+class WidthTrend:
+    """How a quantity goes with d: rank correlation, and the log-log slope, of n models that have it.
+
+    random: the slope of directions drawn at random. Both are None where there are fewer than 3 models or all have one
+    width.
+    """
+
+    quantity: str
+    n: int
+    random: float
+    rank: Spearman | None
+    slope: PowerLaw | None
+
+
+@dataclasses.dataclass(frozen=True)
 class Trend:
     """Trends of a set of models: all of them and class by class, with and without the outliers that were named.
 
     split: class -> number of models. class_by_width: are the `low` models wider than the `high` ones.
     tying: epsilon and its ratio to the null in untied against tied models (sizes 0 where tying is not known).
+    pairs: trends of what only all pairs tell (`survey --pairs`): d_alpha / d and s_max; n is 0 where it is not there.
     """
 
     source: str
@@ -96,6 +116,7 @@ class Trend:
     split: dict[str, int]
     class_by_width: Contrast
     tying: tuple[Contrast, ...]
+    pairs: tuple[WidthTrend, ...]
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -106,6 +127,7 @@ class Trend:
             "split": self.split,
             "class_by_width": self.class_by_width.to_dict(),
             "tying": [contrast.to_dict() for contrast in self.tying],
+            "pairs": [dataclasses.asdict(one) for one in self.pairs],
             "null_slope": NULL_SLOPE,
         }
 
@@ -128,8 +150,18 @@ def points_of(results: Iterable[Stored], role: str = "embedding") -> list[Point]
             float(record["epsilon_ratio"]),
             str(record["class"]),
             record.get("tied"),
+            *_of_pairs(record),
         )
     return list(found.values())
+
+
+def _of_pairs(record: Mapping[str, Any]) -> tuple[float | None, int | None]:
+    """(d_alpha / d, s_max) of a record, None where it does not say, or nothing that can be read."""
+    try:
+        tail, at_once = tail_dims(record).get(TAIL), record.get("at_once")
+        return None if tail is None else tail / record["dim"], int(at_once["best"]["s_max"]) if at_once else None
+    except (KeyError, TypeError, ValueError):
+        return None, None
 
 
 def _all_but(points: Sequence[Point], names: Sequence[str]) -> tuple[list[Point], tuple[str, ...]]:
@@ -199,6 +231,24 @@ def _groups(points: Sequence[Point]) -> tuple[GroupTrend, ...]:
     return (group_trend("all", points), *of_class)
 
 
+def width_trend(quantity: str, random: float, points: Sequence[Point], value: Callable[[Point], float]) -> WidthTrend:
+    """The trend of a positive quantity over the width."""
+    try:
+        rank = _correlate(points, value)
+        slope = power_law([point.d for point in points], [value(point) for point in points])
+    except InputError:
+        return WidthTrend(quantity, len(points), random, None, None)
+    return WidthTrend(quantity, len(points), random, rank, slope)
+
+
+def _pairs(points: Sequence[Point]) -> tuple[WidthTrend, ...]:
+    tailed, read = [p for p in points if p.tail], [p for p in points if p.s_max]
+    return (
+        width_trend("d_alpha / d", 0.0, tailed, lambda p: p.tail or 0.0),
+        width_trend("s_max", 1.0, read, lambda p: float(p.s_max or 0)),
+    )
+
+
 def trend_of(points: Sequence[Point], source: str = "points", without: Sequence[str] = ()) -> Trend:
     """Trends of these points.
 
@@ -228,6 +278,7 @@ def trend_of(points: Sequence[Point], source: str = "points", without: Sequence[
             contrast(name, ("untied", "tied"), [value(p) for p in tied[0]], [value(p) for p in tied[1]])
             for name, value in quantities.items()
         ),
+        _pairs(points),
     )
 
 
