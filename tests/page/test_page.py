@@ -148,12 +148,16 @@ def test_tails_and_readouts_over_the_widths(visit, published, tmp_path):
     page.get_by_role("radio", name="tail").check()
     assert "tail dimension over d_model" in page.locator("#scatter").inner_text()
     assert page.locator("#scatter .mark[role=button]").count() == 1
+    assert page.locator("#scatter .mark").get_attribute("aria-label").endswith(", tail dimension 128")
+    assert page.locator("#scatter svg").get_attribute("aria-label").startswith("tail dimension over d_model against")
     assert page.locator("#scatter .band").count() == 0
     assert not page.locator("#shading").is_visible()
     assert "rows form clusters" in page.locator("#says").inner_text()
     assert "Not in this chart: Untold. This was not counted" in page.locator("#no-mark").inner_text()
     page.get_by_role("radio", name="s max").check()
     assert "s max" in page.locator("#scatter").inner_text()
+    assert page.locator("#scatter .mark").get_attribute("aria-label").endswith(", s max 9")
+    assert page.locator("#scatter svg").get_attribute("aria-label").startswith("s max against")
     assert "show=s_max" in page.url
     heading(page, "tail_dim").click()
     assert column(page, 1) == ["Told", "Untold"]  # what is not known stays at the end

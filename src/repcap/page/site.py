@@ -49,6 +49,7 @@ SCRIPTS = (
     "calculator.js",
     "lines.js",
     "sharing.js",
+    "cards.js",
     "page.js",
 )
 """In the order in which they run."""

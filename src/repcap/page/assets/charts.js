@@ -39,24 +39,29 @@
 
   const CLASSES = { high: [0.2, Infinity], between: [0.1, 0.2], low: [0, 0.1] };
 
-  /** What may stand over the widths. random: of directions drawn at random. border: where a class of ε ends. pad: room. */
+  /** What may stand over the widths. random: of directions drawn at random. border: where a class of ε ends. pad: room.
+      above: whether the line's name stands above it, where marks are below. axis, said: the chart and a mark, read aloud. */
   const METRICS = {
     epsilon: {
       value: (row) => row.epsilon, random: (d, z) => z / Math.sqrt(d), border: (epsilon) => epsilon, pad: 1.12,
       title: (z) => `ε = mean + ${z} std of the cosines`, name: (z) => `random directions: ${z}/√d`,
+      axis: "epsilon", said: () => "",
     },
     ratio: {
       value: (row) => row.epsilon_ratio, random: () => 1, border: (epsilon, d, z) => (epsilon * Math.sqrt(d)) / z, pad: 1.3,
       title: (z) => `times random: ε over ${z}/√d`, name: (z) => `random directions: ${z}/√d`,
+      axis: "epsilon over that of random directions", said: () => "",
     },
     tail: {
       value: (row) => (row.tail_dim === null ? null : row.tail_dim / row.d), random: () => 1, pad: 1.3,
       title: () => "tail dimension over d_model, of 1 pair in 10⁴", name: () => "random directions: 1",
+      axis: "tail dimension over d_model", said: (row) => `, tail dimension ${format.significant(row.tail_dim, 3)}`,
       says: "In so many dimensions random directions have as large cosines in one pair of 10⁴. Far below the line rows form clusters.",
     },
     s_max: {
       value: (row) => row.s_max, random: (d) => d / 43.3, pad: 1.3,
       title: () => "s max: rows of one vector that are read apart", name: () => "random directions: about d/43",
+      above: true, axis: "s max", said: (row) => `, s max ${format.grouped(row.s_max)}`,
       says: "So many rows of one vector are told apart by the best linear readout, while one idle row in 1000 reads above 0.5.",
     },
   };
@@ -123,10 +128,10 @@
   }
 
   function scatter(host, rows, { metric, z, shown, looks, describe, card, open }) {
+    const { value, random, border, pad, title, name, above, axis } = METRICS[metric];
     const phone = host.clientWidth < 560;
-    const { root, width, height } = canvas(host, phone ? 400 : 500, "epsilon against d_model, one mark a model");
+    const { root, width, height } = canvas(host, phone ? 400 : 500, `${axis} against d_model, one mark a model`);
     const box = { left: 52, right: width - 8, top: 26, bottom: height - 48 };
-    const { value, random, border, pad, title, name } = METRICS[metric];
     const nullAt = (d) => random(d, z);
     const ds = rows.map((row) => row.d);
     const dDomain = [Math.min(...ds) / 1.22, Math.max(...ds) * 1.3];
@@ -147,9 +152,10 @@
     const [from, to] = dDomain.map((d) => [x(d), y(nullAt(d))]);
     const angle = (Math.atan2(to[1] - from[1], to[0] - from[0]) * 180) / Math.PI;
     const seat = [from[0] + 0.03 * (to[0] - from[0]), from[1] + 0.03 * (to[1] - from[1])];
-    root.append(s("text", { class: "null-name", y: 17, transform: `translate(${seat[0]},${seat[1]}) rotate(${angle})` }, name(z)));
+    const apart = above ? -8 : 17;
+    root.append(s("text", { class: "null-name", y: apart, transform: `translate(${seat[0]},${seat[1]}) rotate(${angle})` }, name(z)));
     const slope = (to[1] - from[1]) / (to[0] - from[0]);
-    texts.push(...obstacles(seat[0], seat[1] + 17, 150, slope), ...obstacles(from[0], from[1], to[0] - from[0], slope));
+    texts.push(...obstacles(seat[0], seat[1] + apart, 150, slope), ...obstacles(from[0], from[1], to[0] - from[0], slope));
 
     const placed = rows.filter((row) => value(row) > 0).map((row) => ({ row, x: x(row.d), y: y(value(row)) }));
     placed.sort((a, b) => a.row.d - b.row.d || a.row.epsilon - b.row.epsilon);
