@@ -5,7 +5,7 @@
 FROM python:3.11-slim
 ARG TORCH_INDEX=""
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE constraints.txt ./
+COPY pyproject.toml README.md LICENSE ./
 COPY src src
 RUN if [ -n "$TORCH_INDEX" ]; then pip install --no-cache-dir torch --index-url "$TORCH_INDEX"; fi \
     && pip install --no-cache-dir . \
