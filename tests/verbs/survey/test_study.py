@@ -331,7 +331,7 @@ def test_two_rows_have_a_tail_and_no_readout(tmp_path, store):
 
 
 def test_all_pairs_are_not_of_a_sample_of_rows(tmp_path, store):
-    with pytest.raises(InputError, match="all pairs are of all rows: leave `rows` out"):
+    with pytest.raises(InputError, match=r"rows.* 10: all pairs are of all rows: leave `rows` out, or `pairs`"):
         survey([Entry("m", rows=10)], store, pairs=True)
 
 

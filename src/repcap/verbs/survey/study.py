@@ -185,7 +185,8 @@ def survey(
     entries = _gather(models, published)
     entries = [_with_defaults(entry, matrix, rows, options) for entry in entries]
     if pairs and any(entry.rows is not None for entry in entries):
-        raise OptionError("pairs", pairs, "all pairs are of all rows: leave `rows` out")
+        few = next(entry.rows for entry in entries if entry.rows is not None)
+        raise OptionError("rows", few, "all pairs are of all rows: leave `rows` out, or `pairs`")
     units = list(units_of(entries, device, pairs).values())
     running = EngineOptions(engine, retries, timeout, gpus_per_unit)
     with Store(store) as opened:
